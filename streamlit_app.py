@@ -42,6 +42,12 @@ follow_visitors()
 show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 
 
+_CURRENT_INBOX = (
+    '<style>[data-testid="stTopNavLink"][href$="/"]'
+    "{background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600}</style>"
+)
+
+
 def show_page(identity: Identity | None) -> None:
     """Draw the page at the address if the identity may open that page."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
@@ -82,6 +88,9 @@ def show_page(identity: Identity | None) -> None:
     if identity is None or taking_part:
         page.run()
         return
+    if page is reviewers[1]:
+        # The navigation knows the Inbox by its other address only.
+        show_html(_CURRENT_INBOX)
     open_waiting_agent()
     with st.container(key="agents-waiting"):
         show_waiting_agents(identity, page.title, reviews=page is reviewers[2])

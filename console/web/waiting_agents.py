@@ -67,7 +67,9 @@ def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="agents-line"):
         component("waiting_agents", html=_HTML)(key="agents-text", data=data)
         opened = {"open_agent": now.item_id}
-        st.button(key_label(_("Open first"), "G"), key="agents-open", on_click=st.session_state.update, args=(opened,))
+        st.button(
+            key_label(_("Open first agent"), "G"), key="agents-open", on_click=st.session_state.update, args=(opened,)
+        )
 
 
 def _news(session: Session, reviewer: str, reviews: bool) -> AgentsWaiting:

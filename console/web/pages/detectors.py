@@ -16,7 +16,7 @@ with reading() as session:
     version = dashboard.dashboard_version(session, run) if run else ()
 if run is None:
     show_empty_state("No runs yet", "Import a log, then judge it with detectors.")
-    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-head"):

@@ -20,7 +20,7 @@ from console.web.widgets.tables import show_rows
 from storage.engine import reading as reading_at
 
 _SHOWN = 50
-_ALL = "all"
+_ALL = "All"
 
 
 def show_audit() -> None:
@@ -43,7 +43,7 @@ def show_audit() -> None:
         show_empty_state("No matching events", "Choose another run, event or person.")
         return
     rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.entry_sentence(one)} for one in found]
-    show_rows(rows, {"at": "time (UTC)", "said": "event"}, label="Audit log")
+    show_rows(rows, {"at": "Time (UTC)", "said": "Event"}, label="Audit log")
     # The file includes its own download, which is recorded first.
     make, leaving = partial(_csv, database_url(), wanted), exporting(wanted.run)
     download("Download audit log", make, "audit.csv", "text/csv", "audit_download", leaving=leaving)
@@ -63,7 +63,7 @@ with reading() as session:
     run = chosen_run(session)
 if run is None:
     show_empty_state("Nothing to export yet", "Import a log or start agents, then export the run.")
-    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     show_audit()
     st.stop()
 

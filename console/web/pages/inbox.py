@@ -52,6 +52,8 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
     words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
+    if waiting.beyond and not waiting.hidden:
+        said.append(plain(_("Beyond the budget: {count}.")).format(count=digits(waiting.beyond)))
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.answered:
@@ -193,7 +195,7 @@ def show_no_runs(who: Identity | None) -> None:
     """Draw the reason why no run has an item to review."""
     if who and who.has(Role.RESEARCHER):
         show_empty_state(_("No runs yet"), _("Import a log or start agents to get items to review."))
-        next_step_row().page_link(RUNS, label=_("Import a log"))
+        next_step_row().page_link(RUNS, label=_("Open Runs"))
     else:
         show_empty_state(
             _("Nothing to review yet"),
@@ -263,7 +265,8 @@ if waiting.matching:
     if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=grouped):
         open_item(only, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):
-        st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": only.name} if only else {})
+        with st.container(key="raise-budget"):
+            st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": only.name} if only else {})
 else:
     with reading() as session:
         show_empty_inbox(session, only, identity, waiting, pulse.undecided)

@@ -19,7 +19,7 @@ from console.runs.outbox import ITEM_CLOSED, ITEM_EVENTS, ITEM_PENDING, ITEM_REM
 from console.web.flash import finish, flash, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import refusal_words, show_empty_state
+from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from console.web.widgets.status import age
 from storage import tables
 
@@ -54,6 +54,8 @@ def show_own_channels(identity: Identity) -> None:
             _("Notices are not set up"),
             _("No address is allowed yet. Ask the operator to set INFERACT_NOTICE_HOSTS."),
         )
+        words, chapter = _("Open the operator's help"), {"chapter": "operator"}
+        next_step_row().page_link("console/web/pages/help.py", label=words, query_params=chapter)
     elif not own:
         show_empty_state(
             _("No channels yet"), _("Add a channel below to get a notice when an agent waits for your decision.")
@@ -88,10 +90,10 @@ def show_health() -> None:
 
 
 def _show_figures(found: ReviewHealth, at_ms: int) -> None:
-    since = age(at_ms - found.since_ms) if found.since_ms is not None else _("none")
+    since = age(at_ms - found.since_ms) if found.since_ms is not None else "–"
     figures = (
         (_("Longest wait"), since, ngettext("{count} action is waiting", "{count} actions are waiting", found.waiting)),
-        (_("Expired without decision"), digits(found.expired), _("in the last 24 hours")),
+        (_("Expired undecided"), digits(found.expired), _("in the last 24 hours")),
         (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
         (_("Channels"), digits(found.channels), _("of all people")),
     )

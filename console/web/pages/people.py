@@ -28,13 +28,13 @@ def show_people(identity: Identity) -> None:
     st.header("Accounts", anchor=False)
     with reading() as session:
         known = people.list_people(session)
-    rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since": _day(one.created_ms),
+    rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since (UTC)": _day(one.created_ms),
              "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
     st.dataframe(rows, key="people", hide_index=True, placeholder="–")
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):
         name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
-        who = name.text_input("Name", max_chars=people.MAX_NAME)
+        who = name.text_input("Name of the new person", max_chars=people.MAX_NAME)
         offered = [str(role) for role in _OFFERED if identity.has(Role.ADMIN) or role in identity.roles]
         given = roles.multiselect("Roles", offered, default=[str(Role.REVIEWER)])
         sent = send.form_submit_button("Invite person", type="primary")
@@ -50,7 +50,7 @@ def show_agents() -> None:
     with reading() as session:
         known = agents.list_agents(session)
     if known:
-        rows = [{"agent": one.name, "since": _day(one.created_ms), "last seen": _day(one.seen_ms),
+        rows = [{"agent": one.name, "since (UTC)": _day(one.created_ms), "last seen (UTC)": _day(one.seen_ms),
                  "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
         st.dataframe(rows, key="agents", hide_index=True, placeholder="–")
     else:
@@ -58,7 +58,7 @@ def show_agents() -> None:
     _once("agent")
     with st.form("agent", border=False, clear_on_submit=True):
         name, send = st.columns([4, 1], vertical_alignment="bottom")
-        called = name.text_input("Agent name", max_chars=people.MAX_NAME)
+        called = name.text_input("Name of the new agent", max_chars=people.MAX_NAME)
         sent = send.form_submit_button("Add agent", type="primary")
     if sent:
         with refusals_shown():

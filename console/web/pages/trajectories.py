@@ -104,7 +104,7 @@ with reading() as session:
     run = chosen_run(session)
 if run is None:
     show_empty_state("No trajectories yet", "Import a log or start agents to get trajectories.")
-    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
 
 

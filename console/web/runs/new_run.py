@@ -29,7 +29,7 @@ def import_form(default_run: str) -> None:
     with st.form("import", border=False, clear_on_submit=True):
         files = st.file_uploader("Logs", accept_multiple_files=True, key="logs")
         into, form = st.columns(2)
-        name = into.text_input("Run", value=default_run, key="into_run", max_chars=_NAME_CHARS)
+        name = into.text_input("Run name", value=default_run, key="into_run", max_chars=_NAME_CHARS)
         format = form.selectbox("Format", ["auto", *IMPORTERS], key="format")
         sent = st.form_submit_button("Import logs", type="primary")
     if sent and not files:
@@ -64,7 +64,9 @@ def live_form() -> None:
         detector = second[0].selectbox("Detector that flags and ranks", list(DETECTORS), key="live_detector")
         budget = second[1].text_input("Inspections per trial", "50%", key="live_budget", placeholder="50 or 50%")
         mode = second[2].selectbox("Feedback", list(_MODES), key="live_feedback")
-        seed = st.number_input("Seed (same seed, same tasks)", 0, 10_000, 0, key="live_seed", width=260)
+        seed = st.columns(3)[0].number_input(
+            "Seed", 0, 10_000, 0, key="live_seed", help="The same seed gives the same tasks."
+        )
         sent = st.form_submit_button("Start agents", type="primary")
     if sent:
         with refusals_shown():

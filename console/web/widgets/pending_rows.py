@@ -101,6 +101,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     missing = "–" if row.is_hidden else _("declined") if item.verdict_id else _("halted")
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     halted = _("The trial halted and needs feedback.") if item.kind == HALTED else ""
+    unit = "" if row.score is None else f"<small>{plain(_('score'))}</small>"
     why = "" if row.is_hidden else next(iter((row.rationale or halted).splitlines()), "")
     assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
     own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
@@ -110,7 +111,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     address = plain("/review?" + urlencode(scope | {"item": item.id}))
     of_run = "" if look.only or look.grouped else f"{plain(run)} · "
     return (
-        f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
+        f'<li><span class="{css}">{plain(score)}{unit}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
         f"{f'<small>{plain(_short(why))}</small>' if why else ''}"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"

@@ -157,7 +157,7 @@ def test_only_an_admin_edits_groups(open_page):
 
 def test_who_adds_an_agent_on_the_page_is_its_owner(open_page):
     at = open_page("people", role="admin")
-    next(field for field in at.text_input if field.label == "Agent name").input("bot")
+    next(field for field in at.text_input if field.label == "Name of the new agent").input("bot")
     press(at, "Add agent")
     with reading() as session:
         assert [agents.owner_of(session, agent.id) for agent in agents.list_agents(session)] == ["Ada"]

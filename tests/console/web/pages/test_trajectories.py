@@ -112,7 +112,7 @@ def test_what_is_no_id_shows_the_list(open_page, kettles, asked):
 
 
 def test_without_a_run_it_says_what_to_do(open_page, words):
-    assert "Import a log" in words(open_page("trajectories"))
+    assert "Open Runs" in words(open_page("trajectories"))
 
 
 def test_pictures_stand_beneath_the_steps_and_each_step_says_who_acted(open_page, words, tmp_path):
