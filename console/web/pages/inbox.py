@@ -171,7 +171,7 @@ def show_budgets(session: Session, found: Sequence[tables.Run], listed: Collecti
             if len(found) > 1 and (budget["cap"] is None or (run.id or 0, trial) not in listed):
                 continue
             if budget["used"] or budget["cap"] is not None or is_latest:
-                label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
+                label = _("trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
                 label = " · ".join(filter(None, (run.name, label))) if len(found) > 1 else label
                 show_budget_meter(budget["cap"], budget["used"] or 0, label=label)
 

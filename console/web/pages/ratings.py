@@ -75,7 +75,7 @@ def begin_form(sources: Sequence[str]) -> None:
     with st.form("answers", border=True):
         run, called, people = st.columns(3)
         source = run.selectbox("Run", sources, key="answers_of")
-        name = called.text_input("Rating name", key="answers_name", max_chars=80, placeholder="answers-1")
+        name = called.text_input("Rating name", key="answers_name", max_chars=80, placeholder="for example round-2")
         annotators = people.number_input("People per answer", 1, 9, ANNOTATORS, key="answers_people")
         sent = st.form_submit_button("Start rating")
     if sent:
@@ -102,7 +102,8 @@ def results(run: tables.Run) -> None:
         }
         for name, one in found.agreement.items()
     ]
-    st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
+    if judged:
+        st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
     rows = [
         {name: getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
         | {"majority": words.get(str(one.majority)), "comments": " / ".join(one.comments) or None}
@@ -142,11 +143,13 @@ if rated:
     with st.container(key="ia-judging-tour"):
         how = plain(_("How to rate an answer"))
         show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
-for one in rated:
-    left = waiting[one.name]
-    label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)
-    label = label.format(name=one.name, count=left)
-    st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
+if rated:
+    with next_step_row():
+        for one in rated:
+            left = waiting[one.name]
+            label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)
+            label = label.format(name=one.name, count=left)
+            st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))
     if not every and identity and identity.has(Role.RESEARCHER):

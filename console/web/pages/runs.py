@@ -89,7 +89,11 @@ with why:
 
 st.header("All runs", anchor=False)
 st.dataframe(
-    [{"pending" if name == "waiting" else name: row[name] for name in SUMMARY_COLUMNS} for row in summaries],
+    [
+        {"pending" if name == "waiting" else name: row[name] for name in SUMMARY_COLUMNS}
+        | {"environment": row["environment"].replace(",", ", ")}
+        for row in summaries
+    ],
     key="runs",
     hide_index=True,
     placeholder="–",

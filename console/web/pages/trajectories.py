@@ -161,7 +161,7 @@ shown = st.dataframe(
     selection_mode="single-row",
     hide_index=True,
     placeholder="–",
-    height="content" if len(frame) < 12 else 460,
+    height="content" if len(frame) < 12 else 457,
 )
 left, right = st.columns(2, vertical_alignment="center")
 cut = total > trajectory_list.MOST and wanted.text.strip()
