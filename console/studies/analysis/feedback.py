@@ -61,7 +61,7 @@ def describe_words(table: pd.DataFrame) -> str:
     """State whether longer and more specific feedback is associated with more success in the next trial."""
     if table.empty:
         return "No agent with a next trial got feedback in words."
-    told, notes = [], {}
+    told, notes = [], dict[str, None]()
     for name in dict.fromkeys(table["property"]):
         found = by_figure(table[table["property"] == name])["correlation with success"]
         if pd.isna(found["value"]):

@@ -127,13 +127,11 @@ def describe_burn_down(table: pd.DataFrame) -> str:
 
 
 def _spent(who: str, table: pd.DataFrame) -> str:
-    # The rows of a trial are in the order of time; a refund lowers the number of used inspections.
     ends = table.groupby("trial").last()
-    used, caught, by = int(ends["used"].sum()), int(ends["caught"].sum()), named(who)
-    spent = f"{used:,} of {ends['cap'].sum():,.0f} allowed" if ends["cap"].notna().all() else f"{used:,}"
-    inspections = f"{spent} inspection{'' if spent == '1' else 's'}"
-    found = f"{counted(caught, 'misalignment')} over {counted(len(ends), 'trial')}"
-    return f"{by[0].upper()}{by[1:]} used {inspections} and found {found}."
+    used, found = int(ends["used"].sum()), counted(int(ends["caught"].sum()), "misalignment")
+    cap = f"{used:,} of {ends['cap'].sum():,.0f} allowed inspections" if ends["cap"].notna().all() else ""
+    by, spent = named(who), cap or counted(used, "inspection")
+    return f"{by[0].upper()}{by[1:]} used {spent} and found {found} over {counted(len(ends), 'trial')}."
 
 
 ANALYSIS = read_analysis(

@@ -137,7 +137,8 @@ def describe_published(shown: pd.DataFrame) -> str:
     here = shown[shown["source"].str.startswith(HERE)]
     if here.empty:
         return ""
-    told = [f"with {named(who.removeprefix(HERE))}, {_gain(rows)}" for who, rows in here.groupby("source", sort=False)]
+    kinds = here.groupby("source", sort=False)
+    told = [f"with {named(str(who).removeprefix(HERE))}, {_gain(rows)}" for who, rows in kinds]
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
         f"Solved here {'; '.join(told)}. In the paper, with people: {paper.STUDIED_FROM:.1f}% at trial 0 and "
