@@ -107,7 +107,7 @@ class FeedbackTally:
             return _(_BLIND)
         if not any(count.compared for count in self.counts):
             return _(
-                "No other run of this Actor shows how the same tasks end without a review. The counts therefore state "
+                "No other run of this agent shows how the same tasks end without a review. The counts therefore state "
                 "what came after your feedback, not what the feedback caused."
             )
         names = ", ".join(self.compared_runs)

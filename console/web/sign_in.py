@@ -48,7 +48,7 @@ def sign_in_or_stop() -> Identity:
     watch_session()
     with st.container(key="ia-who", horizontal=True):
         st.button(
-            _("{name} · sign out").format(name=identity.name), key="sign-out", type="tertiary", on_click=_sign_out
+            _("{name} · Sign out").format(name=identity.name), key="sign-out", type="tertiary", on_click=_sign_out
         )
     return identity
 

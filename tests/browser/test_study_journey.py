@@ -268,7 +268,7 @@ def test_the_link_of_the_study_is_no_sign_in_and_takes_no_researchers_away(serve
     assert own.get_by_role("link", name="Runs").count() == 0
     page.goto(f"{address}/runs")
     page.get_by_role("heading", name="Runs").first.wait_for()
-    page.get_by_text("Grace · sign out").wait_for()
+    page.get_by_text("Grace · Sign out").wait_for()
 
 
 @pytest.mark.at_length

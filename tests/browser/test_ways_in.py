@@ -110,7 +110,7 @@ def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, se
     page.get_by_role("alert").get_by_text("The name Ada is taken").wait_for()
     page.get_by_label("Your name").fill("Rae")
     page.keyboard.press("Enter")
-    page.get_by_text("Rae · sign out").wait_for()
+    page.get_by_text("Rae · Sign out").wait_for()
     page.goto(f"{address}/invite/{link}")
     page.get_by_text("This link does not work").wait_for()
 
@@ -135,7 +135,7 @@ def test_signing_out_closes_every_tab(filled, serve, open_page, settled):
     sign_in(page, settled, address)
     other = open_page(f"{address}/review", context=page.context)
     shown_item(other)
-    page.get_by_role("button", name="Ada · sign out").click()
+    page.get_by_role("button", name="Ada · Sign out").click()
     for tab in (page, other):
         tab.get_by_role("heading", name="Your session has ended").wait_for()
 

@@ -42,8 +42,8 @@ _PROGRESS = {
     "decisions": gettext_noop("Decisions"),
     "agreed": gettext_noop("Approved"),
     "escalated": gettext_noop("Escalated"),
-    "seconds": gettext_noop("Median seconds"),
-    "pending": gettext_noop("Pending"),
+    "seconds": gettext_noop("Median time (s)"),
+    "pending": gettext_noop("Items pending"),
 }
 
 
@@ -51,10 +51,10 @@ def show_progress(found: Progress) -> None:
     """Draw the reviewer's decisions by run and by day."""
     if not found.decisions:
         return
-    st.header(_("Your progress"), anchor=False)
+    st.header(_("Progress by run"), anchor=False)
     numbers = [*_PROGRESS][1:]
     rows = [{name: _cell(getattr(one, name)) for name in _PROGRESS} for one in found.runs]
-    show_rows(rows, {name: _(title) for name, title in _PROGRESS.items()}, numbers=numbers, label=_("Your progress"))
+    show_rows(rows, {name: _(title) for name, title in _PROGRESS.items()}, numbers=numbers, label=_("Progress by run"))
     with st.expander(_("Decisions of the last {count} days (UTC)").format(count=digits(len(found.days)))):
         days = [{"day": day, "decisions": str(count)} for day, count in reversed(found.days.items()) if count]
         show_rows(days, {"day": _("Day"), "decisions": _("Decisions")}, numbers=["decisions"], label=_("Decisions"))

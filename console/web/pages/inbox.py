@@ -156,7 +156,7 @@ def show_tour() -> None:
         heading = plain(_("A one-minute tour"))
         show_html(f'<section aria-label="{heading}"><h2>{heading}</h2><ol>{cards}</ol></section>')
         done = {"tour_done": True}
-        st.button(_("Close tour"), key="tour-done", type="tertiary", on_click=st.session_state.update, args=(done,))
+        st.button(_("Close tour"), key="tour-done", on_click=st.session_state.update, args=(done,))
 
 
 def show_budgets(session: Session, found: Sequence[tables.Run], listed: Collection[tuple[int, int]]) -> None:

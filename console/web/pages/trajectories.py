@@ -110,7 +110,7 @@ if run is None:
 
 def select_filter() -> trajectory_list.Filter:
     """Draw the filters above the list and return the selected filter, which the address stores."""
-    any_of: Any = {"placeholder": "any", "bind": "query-params"}
+    any_of: Any = {"placeholder": "All", "bind": "query-params"}
     on = sum(len(st.query_params.get_all(name)) for name in ("outcomes", "labels", "trial"))
     text = st.text_input(
         "Search in tasks and steps",

@@ -42,7 +42,6 @@ def edit_form(claim: Claim, draft: str) -> None:
             st.button(
                 words,
                 key=f"as-{alias(item)}",
-                type="tertiary",
                 on_click=actions.edit_as_text,
                 args=(item, bool(fields)),
             )

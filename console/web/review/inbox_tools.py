@@ -14,7 +14,7 @@ from console.review.pending_items import PendingFilter
 from console.web.review.own_items import by_reviewer
 from console.web.run_picker import choose_run
 
-_ONLY = {"escalated": gettext_noop("Escalated"), "mine": gettext_noop("Mine")}
+_ONLY = {"escalated": gettext_noop("Escalated"), "mine": gettext_noop("Claimed by you")}
 _LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
 _FILTERS = ("find", "detector", "environment", "only", "order")
 _ORDERS = {
@@ -82,12 +82,14 @@ def select_filter(
             options = list(dict.fromkeys([*known, *asked[name]]))
             if len(known) > 1 or asked[name]:
                 label = _(_LABELS[name])
-                picked = st.multiselect(label, options, key=name, bind="query-params", placeholder=_("any"))
+                picked = st.multiselect(label, options, key=name, bind="query-params", placeholder=_("All"))
                 chosen[name] = tuple(picked)
         order = st.selectbox(
             _("Order"), list(_ORDERS), key="order", bind="query-params", format_func=lambda name: _(_ORDERS[name])
         )
         grouped = groups and st.toggle(_("Group by run"), key="grouped", bind="query-params")
+        if on:
+            st.button(_("Clear filters"), key="clear-filters", on_click=clear_filters)
     wanted = PendingFilter(
         text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only, order
     )

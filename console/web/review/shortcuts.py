@@ -48,7 +48,7 @@ def help_button(item: int, absent: Collection[str] = ()) -> None:
     """Draw the button that lists the shortcuts in a dialog, without the `absent` ones."""
     if st.button("?", key=f"keys-{alias(item)}", help=_("List shortcuts"), type="tertiary"):
         # A decorator would fix the title before the visitor's language is known.
-        st.dialog(_("Keyboard shortcuts"), on_dismiss="rerun")(_list)(absent)
+        st.dialog(_("Keyboard shortcuts"), width="medium", on_dismiss="rerun")(_list)(absent)
 
 
 def _list(absent: Collection[str]) -> None:

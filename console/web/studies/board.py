@@ -80,7 +80,7 @@ def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
         if removes
         else "The participant's decisions stay under a new pseudonym"
     )
-    with st.popover("Withdraw…", key="withdrawing"):
+    with st.popover("Withdraw participant…", key="withdrawing"):
         code = st.selectbox("Participant", list(inside), index=None, key="withdraw-code", placeholder="choose")
         st.text(f"{fate}, as the consent states. A withdrawal cannot be undone.")
         sure = st.checkbox(f"Confirm {code}" if code else "Confirm participant", key=f"sure-{code}")
@@ -124,9 +124,11 @@ def show(study: tables.Study) -> None:
             label, make, said = _CHANGES[study.status]
             if not design.participants.human:
                 said = said.replace("People can join", "Simulated participants can start")
-            if st.button(label, key=f"study-{label}"):
+            if st.button(
+                label, key=f"study-{label}", type="primary" if study.status == StudyStatus.DRAFT else "secondary"
+            ):
                 _change(study.name, make, said)
-            with st.popover("Close…", key="closing"):
+            with st.popover("Close study…", key="closing"):
                 st.text("You cannot reopen a closed study, but its data is kept.")
                 if st.button("Close study", key="study-close"):
                     _change(study.name, lifecycle.close, "is closed.")
@@ -161,7 +163,8 @@ def _link(study: tables.Study) -> None:
         st.caption(f"Recruiting by {platform.title}. Enter this link on {platform.title}, which {adds}:")
         st.code("&".join(filter(None, [link, platform.link])), language=None, wrap_lines=True)
     elif not recruiting.by_invitation:
-        st.caption(f"People join with this link, or at /participate with the code {study.join_code}:")
+        once = "Once the study is open, people" if study.status == StudyStatus.DRAFT else "People"
+        st.caption(f"{once} join with this link, or at /participate with the code {study.join_code}:")
         st.code(link, language=None)
     with st.popover("Invitation links…", key="inviting"):
         _invite(study, base)

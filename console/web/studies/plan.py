@@ -59,9 +59,9 @@ def _budget(budget: str) -> str:
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
     """Draw the conditions, the allocation and its balance; with `known`, also the differences between task blocks."""
     for said in find_giveaways(design):
-        st.text(f"Warning: {said}".replace("`", ""))
+        st.warning(said.replace("`", ""))
     st.markdown("**Conditions**")
-    columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
+    columns = {"name": "Condition", **{name: FACTORS[name].title for name in varied(design)}}
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
     st.markdown("**Allocation and order**")
     frame = _orders(places)
@@ -69,7 +69,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
     with st.expander("Balance"):
         for said in (*promise(design), *(describe_blocks(places, known) if known is not None else ())):
             st.text(said)
-        titles = {"kind": "among", "what": "pairs", "least": "least", "most": "most", "even": "even"}
+        titles = {"kind": "Among", "what": "Pairs", "least": "Least", "most": "Most", "even": "Even"}
         show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
         if known:
             _show_blocks(places, known)

@@ -14,23 +14,25 @@ from storage.queue import Claim
 
 def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
     """Draw the meter with its label; `cap` is None for an unlimited budget."""
-    show_html(f'<div class="ia-budget"><b>{plain(label or _("Inspections"))}</b> {budget_meter_html(cap, used)}</div>')
+    show_html(
+        f'<div class="ia-budget">{f"<b>{plain(label)}</b> " if label else ""}{budget_meter_html(cap, used)}</div>'
+    )
 
 
 def budget_meter_html(cap: int | None, used: int) -> str:
-    """Return the meter as HTML: `12 of 50 used, 38 left`."""
+    """Return the meter as HTML: `12 of 50 inspections used, 38 left`."""
     if cap is None:
-        words = plain(_("{used} used, no limit")).format(used=f"<b>{digits(used)}</b>")
-        return f'<span class="ia-meter">{words}</span>'
+        words = plain(_("inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
+        return f'<span class="ia-meter"><span>{words}</span></span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
-    words = _("{used} of {cap} used, none left") if left == 0 else _("{used} of {cap} used, {left} left")
+    words = _("{used} of {cap} inspections used, {left} left")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
         f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '
         f'aria-valuemax="{cap}" aria-valuenow="{min(used, cap)}"><span class="ia-track">'
-        f'<span class="ia-used" style="width:{share:.1f}%"></span></span>{words}</span>'
+        f'<span class="ia-used" style="width:{share:.1f}%"></span></span><span>{words}</span></span>'
     )
 
 
@@ -126,7 +128,7 @@ def status_line_html(
     (waiting, oldest_ms), (reviewed, seconds) = pending, mine
     attempt = _("trial {trial} (attempt {number} of {trials})") if trials else _("trial {trial}")
     queue = _("{count} pending (oldest {age})") if oldest_ms else _("{count} pending")
-    own = _("you reviewed {count}") if seconds is None else _("you reviewed {count} · {seconds} s each")
+    own = _("reviewed by you: {count}") if seconds is None else _("reviewed by you: {count} · {seconds} s each")
     parts = (
         f"<b>{plain(run)}</b> · {plain(attempt).format(trial=claim.trial, number=claim.trial + 1, trials=trials)}",
         plain(queue).format(count=f"<b>{waiting}</b>", age=age(now_ms - (oldest_ms or 0))),

@@ -14,6 +14,7 @@ from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
 from console.web.widgets.changes import change_html, compared_lines, paired_lines
 from console.web.widgets.markup import fold, plain, show_html
+from storage.tables import DecisionKind
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
@@ -129,7 +130,7 @@ def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, re
     """Return the memory, outcome and decisions of each trial as HTML; add a note if the trials come from a log."""
     note = '<p class="ia-note">Replayed: the later trials were recorded before this feedback.</p>'
     rows = "".join(_lineage_trial(entry, run, opened=opened) for entry in history)
-    return f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
+    return f'<div class="ia-lineage"><h2>Trials of this task</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
 
 
 def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
@@ -149,16 +150,24 @@ def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
 
 def _memory(memory: dict[str, Any]) -> str:
     source = f"decision {memory['decision_id']}" if memory["decision_id"] else plain(str(memory["origin"]))
-    return f'<li class="ia-out">memory: “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
+    return f'<li class="ia-out">The agent read: “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
 
 
 def _answer(answer: dict[str, Any]) -> str:
     words = f" “{plain(answer['feedback_text'])}”" if answer["feedback_text"] else ""
     state = "" if answer["delivered"] else " (not delivered yet)"
-    return f"<li>{plain(answer['decision'])} by {plain(answer['reviewer'])}{words}{state}</li>"
+    return f"<li>{_DECIDED[answer['decision']]} by {plain(answer['reviewer'])}{words}{state}</li>"
 
 
 _CHARS = 300
+_DECIDED = {
+    DecisionKind.APPROVE: gettext_noop("Approved"),
+    DecisionKind.REJECT: gettext_noop("Rejected"),
+    DecisionKind.EDIT: gettext_noop("Edited"),
+    DecisionKind.RESPOND: gettext_noop("Feedback only"),
+    DecisionKind.ESCALATE: gettext_noop("Escalated"),
+}
+"""The past decisions in words."""
 
 
 def show_feedback_outcomes(found: Sequence[FeedbackOutcome]) -> None:
@@ -175,7 +184,7 @@ def _feedback(one: FeedbackOutcome) -> str:
     action = f"<code>{plain(preview(one.action))}</code>" if one.action else plain(_("halted"))
     return (
         f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(_(row.decision))}</b> · {action}'
+        f'<p class="ia-given"><b>{plain(_(_DECIDED[row.decision]))}</b> · {action}'
         f" · <span>{plain(where)}</span></p>{words}{edited}{_outcome(one)}</li>"
     )
 
@@ -199,7 +208,7 @@ def _outcome(one: FeedbackOutcome) -> str:
     opened = " open" if removed or added else ""
     css = "ia-stamp ia-solved" if one.is_solved else "ia-stamp"
     return (
-        f'<p class="ia-came">{plain(_("next trial"))} <b class="{css}">{plain(one.ending)}</b></p>'
-        f'<details class="ia-fold"{opened}><summary data-note="{plain(change)}">{plain(_("what changed"))}</summary>'
+        f'<p class="ia-came">{plain(_("Next trial"))} <b class="{css}">{plain(one.ending)}</b></p>'
+        f'<details class="ia-fold"{opened}><summary data-note="{plain(change)}">{plain(_("What changed"))}</summary>'
         f"{diff_of_actions(one.before, one.after)}</details>"
     )

@@ -36,7 +36,7 @@ def test_a_link_opens_one_tab_where_the_server_has_no_routes_of_its_own(open_pag
     at.text_input(key="name").input("Rae")
     at.button(key="start").click().run()
     assert [title.value for title in at.title] == ["Inbox"]
-    assert at.button(key="sign-out").label == "Rae · sign out"
+    assert at.button(key="sign-out").label == "Rae · Sign out"
     again = open_page("inbox", role=None, key=key)
     assert "has expired" in words(again)
 
@@ -89,7 +89,7 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     page_text = words(open_page("inbox"))
     assert "waiting" in page_text
     assert "The user set a limit of 30.00" in page_text
-    assert "of 3 used, 3 left" in page_text
+    assert "of 3 inspections used, 3 left" in page_text
     assert "halted" in page_text
     assert "claimed by you" not in page_text
     open_page("review")

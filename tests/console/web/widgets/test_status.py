@@ -9,12 +9,12 @@ from console.web.widgets.status import budget_meter_html, waiter_html
 @pytest.mark.parametrize(
     ("cap", "used", "words", "state"),
     [
-        (50, 12, "12 of 50 used, 38 left", ""),
-        (50, 46, "46 of 50 used, 4 left", "ia-low"),
-        (50, 50, "50 of 50 used, none left", "ia-spent"),
-        (0, 0, "0 of 0 used, none left", "ia-spent"),
-        (10, 12, "12 of 10 used, none left", "ia-spent"),
-        (None, 1200, "1,200 used, no limit", ""),
+        (50, 12, "12 of 50 inspections used, 38 left", ""),
+        (50, 46, "46 of 50 inspections used, 4 left", "ia-low"),
+        (50, 50, "50 of 50 inspections used, 0 left", "ia-spent"),
+        (0, 0, "0 of 0 inspections used, 0 left", "ia-spent"),
+        (10, 12, "12 of 10 inspections used, 0 left", "ia-spent"),
+        (None, 1200, "inspections used: 1,200, no limit", ""),
     ],
 )
 def test_it_says_what_is_used_and_left(parse, cap, used, words, state):

@@ -19,10 +19,10 @@ NEXT = {
 
 def test_a_trial_names_what_it_began_with_and_where_that_came_from(parse):
     page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
-    assert "reject by ada “too <b>dear</b>”" in page.text
-    assert "memory: “too <b>dear</b>” (decision 5, trial 0)" in page.text
+    assert "Rejected by ada “too <b>dear</b>”" in page.text
+    assert "The agent read: “too <b>dear</b>” (decision 5, trial 0)" in page.text
     assert "succeeded · run by the simulation" in page.text
-    assert page.text.index("reject by ada") < page.text.index("memory:")
+    assert page.text.index("Rejected by ada") < page.text.index("The agent read:")
 
 
 def test_every_trial_leads_to_its_record(parse):
