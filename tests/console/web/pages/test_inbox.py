@@ -172,7 +172,7 @@ def test_a_reviewer_escalates_several_items_but_assigns_none(open_page, words, k
         assert inbox.count_my_reviews(session, runs.get(session, "kettles"), "Ada")[0] == 0
         assert runs.budgets(session, runs.get(session, "kettles"))[0]["used"] == 0
     own = open_page("answers", role="reviewer", run="kettles")
-    assert "Your progress" not in words(own)
+    assert "Progress by run" not in words(own)
 
 
 def test_a_reviewer_saves_a_filter_by_name_and_only_that_reviewer_selects_it_again(open_page, words, kettles):

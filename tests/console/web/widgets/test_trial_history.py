@@ -52,5 +52,5 @@ def test_only_a_solved_attempt_is_green_and_a_halted_trial_is_named_instead_of_a
     page = parse(str(shown.proto.body))
     stamps = [attrs["class"] for tag, attrs in page.elements if tag == "b" and "ia-stamp" in attrs.get("class", "")]
     assert stamps == ["ia-stamp ia-solved", "ia-stamp"]
-    assert "respond · halted · trial 0 · item 3" in page.text
-    assert "respond · buy(1) · trial 0 · item 3" in page.text
+    assert "Feedback only · halted · trial 0 · item 3" in page.text
+    assert "Feedback only · buy(1) · trial 0 · item 3" in page.text
