@@ -10,11 +10,7 @@ import streamlit as st
 from console.errors import BadInput, Refused
 from console.language import _
 from console.review import decisions
-from console.review.edit_fields import (
-    EditField,
-    FieldKind,
-    edit_fields,
-)
+from console.review.edit_fields import EditField, FieldKind, edit_fields
 from console.web.review import actions, drafts
 from console.web.review.own_items import alias
 from console.web.widgets.changes import change_html
@@ -39,12 +35,7 @@ def edit_form(claim: Claim, draft: str) -> None:
             st.text_area(_("Edited action"), key=key, height="content", on_change=drafts.save_edit, args=(item,))
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
             words = _("Edit as text") if fields else _("Edit by argument")
-            st.button(
-                words,
-                key=f"as-{alias(item)}",
-                on_click=actions.edit_as_text,
-                args=(item, bool(fields)),
-            )
+            st.button(words, key=f"as-{alias(item)}", on_click=actions.edit_as_text, args=(item, bool(fields)))
     with st.container(key="edit-change"):
         _show_change(claim)
 

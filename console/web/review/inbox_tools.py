@@ -88,8 +88,7 @@ def select_filter(
             _("Order"), list(_ORDERS), key="order", bind="query-params", format_func=lambda name: _(_ORDERS[name])
         )
         grouped = groups and st.toggle(_("Group by run"), key="grouped", bind="query-params")
-        if on:
-            st.button(_("Clear filters"), key="clear-filters", on_click=clear_filters)
+        st.button(_("Clear filters"), key="clear-filters", on_click=clear_filters, disabled=not on)
     wanted = PendingFilter(
         text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only, order
     )

@@ -124,9 +124,7 @@ def show(study: tables.Study) -> None:
             label, make, said = _CHANGES[study.status]
             if not design.participants.human:
                 said = said.replace("People can join", "Simulated participants can start")
-            if st.button(
-                label, key=f"study-{label}", type="primary" if study.status == StudyStatus.DRAFT else "secondary"
-            ):
+            if st.button(label, key=f"study-{label}", type="primary" if label == "Open study" else "secondary"):
                 _change(study.name, make, said)
             with st.popover("Close study…", key="closing"):
                 st.text("You cannot reopen a closed study, but its data is kept.")

@@ -14,9 +14,8 @@ from storage.queue import Claim
 
 def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
     """Draw the meter with its label; `cap` is None for an unlimited budget."""
-    show_html(
-        f'<div class="ia-budget">{f"<b>{plain(label)}</b> " if label else ""}{budget_meter_html(cap, used)}</div>'
-    )
+    name = f"<b>{plain(label)}</b> " if label else ""
+    show_html(f'<div class="ia-budget">{name}{budget_meter_html(cap, used)}</div>')
 
 
 def budget_meter_html(cap: int | None, used: int) -> str:

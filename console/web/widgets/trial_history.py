@@ -14,7 +14,6 @@ from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
 from console.web.widgets.changes import change_html, compared_lines, paired_lines
 from console.web.widgets.markup import fold, plain, show_html
-from storage.tables import DecisionKind
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
@@ -160,14 +159,8 @@ def _answer(answer: dict[str, Any]) -> str:
 
 
 _CHARS = 300
-_DECIDED = {
-    DecisionKind.APPROVE: gettext_noop("Approved"),
-    DecisionKind.REJECT: gettext_noop("Rejected"),
-    DecisionKind.EDIT: gettext_noop("Edited"),
-    DecisionKind.RESPOND: gettext_noop("Feedback only"),
-    DecisionKind.ESCALATE: gettext_noop("Escalated"),
-}
-"""The past decisions in words."""
+_DECIDED = {"approve": gettext_noop("Approved"), "reject": gettext_noop("Rejected"), "edit": gettext_noop("Edited")}
+_DECIDED |= {"respond": gettext_noop("Feedback only"), "escalate": gettext_noop("Escalated")}
 
 
 def show_feedback_outcomes(found: Sequence[FeedbackOutcome]) -> None:
