@@ -17,7 +17,7 @@ def listed(at):
 
 def test_columns_are_plain_words(open_page, kettles):
     columns = list(listed(open_page("trajectories")).columns)
-    assert columns == ["task", "outcome", "gold label", "trial", "steps", "task id", "id", "carried over"]
+    assert columns == ["outcome", "task", "gold label", "trial", "steps", "task id", "id", "carried over"]
 
 
 def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettles):
@@ -112,7 +112,9 @@ def test_what_is_no_id_shows_the_list(open_page, kettles, asked):
 
 
 def test_without_a_run_it_says_what_to_do(open_page, words):
-    assert "Open Runs" in words(open_page("trajectories"))
+    at = open_page("trajectories")
+    assert "No trajectories yet" in words(at)
+    assert "Open Runs" in [link.proto.label for link in at.get("page_link")]
 
 
 def test_pictures_stand_beneath_the_steps_and_each_step_says_who_acted(open_page, words, tmp_path):
