@@ -303,10 +303,11 @@ def test_people_and_agents_get_back_no_access_that_ended_since(shop, staff):
     assert staff.answers(staff(agents.renew, "new", now_ms()))
 
 
-def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff):
+@pytest.mark.parametrize("keep_access", [False, True])
+def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff, keep_access):
     copy = shop.backup()
     staff(lambda session: session.delete(people.get_person(session, "Bob")))
-    shop.restore(copy)
+    shop.restore(copy, keep_access=keep_access)
     assert staff.person("Bob").disabled_ms is not None
 
 

@@ -31,8 +31,8 @@ _KEYS = {
     "Esc": gettext_noop("leave the text field"),
     "?": gettext_noop("show this list"),
 }
-OF_MARKS = frozenset(("[ and ]", ". (period)"))
-OF_EDITS = frozenset(("E", "1 to 9, after E", "F, after E"))
+OF_MARKS = frozenset((gettext_noop("[ and ]"), gettext_noop(". (period)")))
+OF_EDITS = frozenset(("E", gettext_noop("1 to 9, after E"), gettext_noop("F, after E")))
 OF_REASONS = frozenset(("1 to 7",))
 OF_FEEDBACK = frozenset(("W",))
 """The shortcuts that some items do not have."""

@@ -54,3 +54,12 @@ def test_a_flagged_action_is_not_drawn(make_gate, person, meanwhile, stored, url
     meanwhile(person().answer, "approve")
     assert gate.check(task="Pay the bill.", steps=[], action="pay[1]").approved
     assert not stored(tables.AuditDraw)
+
+
+def test_an_action_that_a_rule_asks_about_is_not_drawn(make_gate, person, meanwhile, stored, url):
+    gate = make_gate("{default: allow, rules: [{pattern: pay*, then: ask}]}", **UNFLAGGED)
+    gate.open()
+    set_audits(url, "100%")
+    meanwhile(person().answer, "approve")
+    assert gate.check(task="Pay the bill.", steps=[], action="pay[1]").approved
+    assert not stored(tables.AuditDraw)

@@ -114,6 +114,8 @@ def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
         ("t", ["ab"], "pay", 0, "Step 1 has an invalid type"),
         ("t", [], " ", 0, "action is empty"),
         ("t", [], {"tool": "pay"}, 0, "an invalid type. Give a string or a tool call"),
+        ("t", [], ["pay"], 0, "an invalid type. Give a string or a tool call"),
+        ("t", [], {"name": ""}, 0, "an invalid type. Give a string or a tool call"),
         ("t", [], {"name": "pay", "arguments": {"when": object()}}, 0, "cannot be written as JSON"),
         ("t", [], "pay", -1, "trial is -1"),
         ("t", [], "pay", True, "trial is True"),

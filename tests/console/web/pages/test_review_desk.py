@@ -110,7 +110,7 @@ def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
     assert "trial 1 (attempt 2 of 2)" in words(at)
     at.switch_page(ANSWERS).run()
     assert "“Wrong option.”" in words(at)
-    assert "next trial" in words(at)
+    assert "Next trial" in words(at)
 
 
 def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, shop, words):

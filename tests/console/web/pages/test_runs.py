@@ -75,7 +75,8 @@ def test_without_an_outcome_in_the_log_nothing_is_counted_as_solved(open_page, w
 def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words, kettles):
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
-    assert "<b>3 items pending</b>, oldest" in words(at)
+    assert "<b>3 items pending</b>" in words(at)
+    assert "<b>Beyond the budget</b> 1 item, oldest of all" in words(at)
     assert "<b>Beyond the budget</b> 1 item" in words(at)
     assert "No inspections used yet" in words(at)
     assert "Trial 0: **2 of 6** tasks solved." in words(at)
