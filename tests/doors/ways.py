@@ -7,6 +7,7 @@ framework's own environment; only `inferact_client` must be on the path.
 
 import json
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import NamedTuple
@@ -49,6 +50,8 @@ WAYS = {
 
 def main():
     """Play one question."""
+    # A shell's background job ignores Ctrl+C, and hands that on to its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # The names of frameworks are those of installed packages, not of files beside this one.
     from agent_bench import open_bench
 
