@@ -75,10 +75,12 @@ def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
 
     Leave out items that the reviewer has claimed or decided and items assigned to others.
     """
-    return measure_offered(session, run_ids, reviewer)[0]
+    return measure_offered(session, run_ids, reviewer, with_age=False)[0]
 
 
-def measure_offered(session: Session, run_ids: list[int], reviewer: str) -> tuple[int, int | None]:
+def measure_offered(
+    session: Session, run_ids: list[int], reviewer: str, *, with_age: bool = True
+) -> tuple[int, int | None]:
     """Return the number of items of `count_offered`, and the creation time in ms of the oldest of them, or None."""
     item, slot, budget, run = tables.Item, tables.Slot, tables.Budget, tables.Run
     assigned, place = tables.ItemReviewer, (col(item.run_id), col(item.trial))
@@ -105,7 +107,9 @@ def measure_offered(session: Session, run_ids: list[int], reviewer: str) -> tupl
         if limit is None or count - free <= limit:
             found, since = found + count, [*since, first_ms]
             continue
-        paid = select(made).join(run, col(run.id) == item.run_id).where(item.run_id == run_id, item.trial == trial)
-        paid = paid.where(*left_for_reviewer, ~is_free).order_by(col(item.priority).desc(), col(item.id)).limit(limit)
-        found, since = found + free + limit, [*since, first_free_ms, *session.exec(paid)]
+        found, since = found + free + limit, [*since, first_free_ms]
+        if with_age:
+            paid = select(made).join(run, col(run.id) == item.run_id).where(item.run_id == run_id, item.trial == trial)
+            paid = paid.where(*left_for_reviewer, ~is_free).order_by(col(item.priority).desc(), col(item.id))
+            since.append(session.scalar(select(func.min(paid.limit(limit).subquery().c.created_ms))))
     return found, min((at_ms for at_ms in since if at_ms is not None), default=None)

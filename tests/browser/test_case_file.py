@@ -1,8 +1,5 @@
 """A case file opened as a file: its script agrees with the console about a sound log and about a changed one."""
 
-import json
-import re
-
 import pytest
 
 from console import runs
@@ -10,12 +7,11 @@ from console.auth import audit_log
 from console.database import database_url, now_ms, writing
 from console.trials.case_file import write_case_file
 from storage.tables import DecisionKind
+from tests.case_files import change_chain
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
 
 pytestmark = pytest.mark.at_length
-
-CHAIN = re.compile(r'(<script type="application/json" id="chain">)(.*?)(</script>)', re.DOTALL)
 
 
 @pytest.fixture
@@ -48,13 +44,14 @@ def test_a_sound_log_is_told_as_sound(chromium, path):
     assert problems == []
 
 
+def _rename_actor(copy):
+    event = next(iter(copy["contents"]))
+    copy["contents"][event][2] = "eve"
+    return event
+
+
 def test_a_changed_event_is_named(chromium, path):
-    page = path.read_text("utf-8")
-    copy = json.loads(CHAIN.search(page)[2])
-    changed = next(iter(copy["contents"]))
-    copy["contents"][changed][2] = "eve"
-    written = json.dumps(copy).replace("<", "\\u003c")
-    path.write_text(CHAIN.sub(lambda found: found[1] + written + found[3], page), "utf-8")
+    event = change_chain(path, _rename_actor)
     said, problems = result(chromium, path)
     assert "was changed" in said
-    assert any(one.startswith(f"event {changed} ") for one in problems)
+    assert any(one.startswith(f"event {event} ") for one in problems)

@@ -136,10 +136,8 @@ class Served:
         return reply
 
     def _withdraw_asked(self, question: Mapping[str, Any]) -> None:
-        ends, asked = time.monotonic() + _WITHDRAW_S, Call("POST", "checks", question)
-        # The interrupt may have broken a connection that the pool still offers.
-        while (check := self._connection.send(asked, ends)) is AWAY and time.monotonic() < ends:
-            time.sleep(PAUSE_S)
+        ends = time.monotonic() + _WITHDRAW_S
+        check = self._connection.send(Call("POST", "checks", question), ends)
         if check.status == 202:
             self._connection.send(Call("DELETE", f"checks/{check.document.get('check_id')}"), ends)
 

@@ -68,7 +68,12 @@ class _Sockets(httpcore.SyncBackend):
 class _Stream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, sockets: _Sockets) -> None:
         self._stream, self._sockets = stream, sockets
-        self.close, self.get_extra_info = stream.close, stream.get_extra_info  # type: ignore[method-assign]
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._stream.read(max_bytes, self._sockets.left_s())

@@ -24,7 +24,7 @@ from storage import tables
 from storage.audit_chain import problems
 from storage.chain_copy import ChainCopy, copy_chain
 from storage.engine import reading
-from storage.tables import ItemStatus, RunKind
+from storage.tables import DecisionKind, ItemStatus, RunKind
 
 _MOST_ROWS = 5_000
 """The maximum number of rows of a table; the page states how many more the export has."""
@@ -101,7 +101,12 @@ def gather(url: str, run_name: str, at_ms: int) -> CaseFile:
     with opened() as session:
         run = runs.get(session, run_name)
     table = partial(_table, opened, run)
-    decisions = table("decisions", _DECISIONS, "Decisions", "Every decision, also those that a later one replaced.")
+    decisions = table(
+        "decisions",
+        _DECISIONS,
+        "Decisions",
+        "Every decision, also on known items, in the imported log, and those that a later one replaced.",
+    )
     undecided = table(
         "items",
         _UNDECIDED,
@@ -220,21 +225,21 @@ def _summary(
     ).one()
     since = f", from {_time(first)} to {_time(last)}" if first else ""
     yield f"{run.name} is {_KINDS[RunKind(run.kind)]} with {counted(count, 'trajectory')}{since}."
-    of_run = and_(col(item.run_id) == run.id, ~runs.is_seeded())
+    of_run = and_(col(item.run_id) == run.id, ~runs.is_seeded(), ~runs.is_logged())
     made = session.exec(
         select(decision.decision, decision.annotator_kind)
         .join(item, col(item.id) == col(decision.item_id))
         .where(of_run, runs.is_current())
     ).all()
-    kinds, simulated = Counter(kind for kind, _ in made), sum(who != "human" for _, who in made)
+    kinds = Counter(kind for kind, _ in made)
+    escalated = kinds.pop(DecisionKind.ESCALATE, 0)
+    simulated = sum(who != "human" and kind != DecisionKind.ESCALATE for kind, who in made)
     listed = ", ".join(f"{number:,} {_DECIDED[kind]}" for kind, number in kinds.most_common()) or "none"
     by = f", {simulated:,} of them by simulated reviewers" if simulated else ""
-    yield f"Reviewers made {counted(kinds.total(), 'current decision')}{by}: {listed}."
+    yield f"Reviewers made {counted(kinds.total(), 'current decision')}{by}: {listed}. Escalations: {escalated:,}."
     states = Counter(session.exec(select(item.status).where(of_run)))
-    yield (
-        f"{counted(states[ItemStatus.EXPIRED], 'action')} expired without a decision, and "
-        f"{states[ItemStatus.PENDING] + states[ItemStatus.CLAIMED]:,} still wait for one."
-    )
+    pending = states[ItemStatus.PENDING] + states[ItemStatus.CLAIMED]
+    yield f"Items without a decision: {states[ItemStatus.EXPIRED]:,} expired, {pending:,} pending."
     allowed = tables.Allowed
     checks = session.exec(select(func.sum(allowed.checks)).where(allowed.run_id == run.id)).one() or 0
     if run.kind == RunKind.GATE:
@@ -257,5 +262,4 @@ _DECIDED = {
     "reject": "rejected",
     "edit": "edited",
     "respond": "answered",
-    "escalate": "escalated",
 }

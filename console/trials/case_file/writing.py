@@ -29,14 +29,9 @@ def write_case_file(url: str, run_name: str, path: Path, at_ms: int, by: By | No
     with atomic_file(path) as stream:
         stream.write(page)
         # The event comes before the file gets its final name, so that each written file has a record.
-        record_case_file(url, run_name, digest, at_ms, by)
+        with writing(url) as session:
+            audit_log.record(session, get(session, run_name), WRITTEN, at_ms, by=by, subject=digest)
     return digest
-
-
-def record_case_file(url: str, run_name: str, digest: str, at_ms: int, by: By | None = None) -> None:
-    """Add the event of a case file with this digest to the audit log."""
-    with writing(url) as session:
-        audit_log.record(session, get(session, run_name), WRITTEN, at_ms, by=by, subject=digest)
 
 
 def render_case_file(case: CaseFile) -> str:

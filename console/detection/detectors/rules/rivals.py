@@ -35,6 +35,7 @@ class RivalSet:
 
 
 _SPELLINGS = {"gray": "gr[ae]y", "grey": "gr[ae]y", "gold": "gold(?:en)?", "golden": "gold(?:en)?"}
+_SHORT = 3
 # A colour with a capital is often part of a name, such as "Blue Mountain".
 _COLOURS = {
     colour: Value(f"(?i){one}", rf"\b{one}\b")
@@ -61,7 +62,8 @@ def _stated_instead(one: Argument, evidence: Evidence) -> Iterator[Quote]:
     text = one.value.strip()
     for among in (among for among in SETS.values() if re.search(among.arguments, one.name)):
         passed = [name for name, value in among.values.items() if re.fullmatch(value.passed, text)]
-        if not passed or lowered(text) in evidence.user or (is_discussed(evidence) and _is_heard(text, evidence)):
+        heard = "\n".join(f"{act.action}\n{act.observation}" for act in evidence.acts) if is_discussed(evidence) else ""
+        if not passed or _mentions(evidence.user, text) or _mentions(heard, text):
             continue
         if any(next(_named(among.values[name], evidence), None) for name in passed):
             continue
@@ -79,9 +81,10 @@ def _named(value: Value, evidence: Evidence) -> Iterator[Quote]:
                 yield Quote(whole[low:high], low, high, place, step)
 
 
-def _is_heard(text: str, evidence: Evidence) -> bool:
-    """Return whether the conversation mentions a value, so that the user can have agreed to it."""
-    return any(lowered(text) in lowered(f"{act.action} {act.observation}") for act in evidence.acts)
+def _mentions(text: str, value: str) -> bool:
+    """Return whether a text has the value or, from four letters, a word that begins with it."""
+    end = r"(?![^\W_])" if len(value) <= _SHORT else ""
+    return re.search(rf"(?<![^\W_]){re.escape(lowered(value))}{end}", lowered(text)) is not None
 
 
 def _is_passed(value: Value, evidence: Evidence) -> bool:

@@ -1,8 +1,6 @@
 """The case file of a run: what it accounts for, and which changes its checks find."""
 
 import html
-import json
-import re
 
 import pytest
 from sqlalchemy import text
@@ -15,10 +13,9 @@ from console.trials.case_file import check_case_file, gather, write_case_file
 from storage import tables
 from storage.chain_copy import ChainCopy, check_copy
 from storage.tables import DecisionKind
+from tests.case_files import change_chain, read_chain
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
-
-CHAIN = re.compile(r'(<script type="application/json" id="chain">)(.*?)(</script>)', re.DOTALL)
 
 
 @pytest.fixture
@@ -38,21 +35,12 @@ def problems(path):
         return check_case_file(session, path).problems
 
 
-def replace_chain(path, change):
-    """Write the page again with a changed copy of its chain."""
-    page = path.read_text("utf-8")
-    copy = json.loads(CHAIN.search(page)[2])
-    change(copy)
-    written = json.dumps(copy).replace("<", "\\u003c")
-    path.write_text(CHAIN.sub(lambda found: found[1] + written + found[3], page), "utf-8")
-
-
 def test_the_first_page_counts_what_the_tables_hold(page):
     with reading() as session:
         events = session.execute(text("SELECT count(*) FROM event WHERE kind <> 'case file written'")).scalar_one()
     said = html.unescape(page.read_text("utf-8"))
-    assert "Reviewers made 3 current decisions: 2 rejected, 1 approved." in said
-    assert "0 actions expired without a decision, and 1 still wait for one." in said
+    assert "Reviewers made 3 current decisions: 2 rejected, 1 approved. Escalations: 0." in said
+    assert "Items without a decision: 0 expired, 1 pending." in said
     assert f"The audit log has {events} event" in said
     assert "A check of the whole database found no change to them." in said
 
@@ -108,9 +96,8 @@ def _without_content(copy):
 
 @pytest.mark.parametrize("change", [_in_content, _in_link, _removed, _cut, _swapped, _without_content])
 def test_a_change_of_the_log_in_the_file_is_found_without_the_database(page, change):
-    replace_chain(page, change)
-    copy = ChainCopy.from_json(CHAIN.search(page.read_text("utf-8"))[2])
-    assert check_copy(copy)
+    change_chain(page, change)
+    assert check_copy(ChainCopy.from_json(read_chain(page)))
     assert len(problems(page)) >= 2
 
 

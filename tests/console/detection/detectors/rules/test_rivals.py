@@ -19,6 +19,7 @@ SWAPPED = [
     ("Order a black lamp.", "order_item", {"item": "lamp", "color": "white"}),
     ("Set the thermostat to heating.", "set_mode", {"mode": "cool"}),
     ("Turn the lights on in the kitchen.", "set_light", {"area": "kitchen", "state": "off"}),
+    ("Turn off the lamp and the coffee machine only.", "set_light", {"area": "lamp", "state": "on"}),
     ("Give Ann read access to the folder.", "share_folder", {"user": "Ann", "role": "writer"}),
     ("Open a low priority ticket about the printer.", "create_ticket", {"title": "printer", "priority": "high"}),
 ]
