@@ -1,6 +1,7 @@
 """The case file of a run: what it accounts for, and which changes its checks find."""
 
 import html
+from contextlib import nullcontext
 
 import pytest
 from sqlalchemy import text
@@ -9,10 +10,14 @@ from sqlmodel import select
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
 from console.errors import UnreadableFile
+from console.gate import Gate
+from console.gate.policy import policy_store
 from console.trials.case_file import check_case_file, gather, write_case_file
 from storage import tables
 from storage.chain_copy import ChainCopy, check_copy
+from storage.engine import close
 from storage.tables import DecisionKind
+from tests import postgres
 from tests.case_files import change_chain, read_chain
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
@@ -113,3 +118,23 @@ def test_another_file_is_refused_with_what_to_do(tmp_path, content, page):
     path.write_text(content, "utf-8")
     with pytest.raises(UnreadableFile, match="inferact case-file write"):
         problems(path)
+
+
+@pytest.mark.parametrize("server", ["sqlite", "postgresql"])
+def test_a_gate_has_a_case_file_on_both_databases(tmp_path, server):
+    made = postgres.database() if server == "postgresql" else nullcontext(f"sqlite:///{tmp_path / 'gate.db'}")
+    with made as url:
+        with writing(url) as session:
+            policy_store.save(session, None, "{default: allow, rules: [{pattern: pay*, then: ask}]}", "ada", 0)
+        gate = Gate("shop-bot", undo_s=0, url=url)
+        assert gate.check(task="Pay the <b> bill.", steps=[], action="look[1]").approved
+        gate.ask("Pay the <b> bill.", [], "pay[1]", task_id="t")
+        path = tmp_path / "gate.html"
+        write_case_file(url, "shop-bot", path, now_ms())
+        with reading(url) as session:
+            assert check_case_file(session, path).problems == ()
+        close(url)
+    said = html.unescape(path.read_text("utf-8"))
+    assert "shop-bot is the run of a gate with 1 trajectory" in said
+    assert "Items without a decision: 0 expired, 1 pending." in said
+    assert "The policy allowed 1 check without asking a person." in said
