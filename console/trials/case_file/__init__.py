@@ -6,7 +6,7 @@ again. Each written file is recorded in the audit log with its digest, so that a
 
 from console.trials.case_file.checking import CheckedFile, check_case_file
 from console.trials.case_file.contents import CaseFile, Section, gather
-from console.trials.case_file.writing import render_case_file, write_case_file
+from console.trials.case_file.writing import make_case_file, render_case_file, write_case_file
 
 __all__ = [
     "CaseFile",
@@ -14,6 +14,7 @@ __all__ = [
     "Section",
     "check_case_file",
     "gather",
+    "make_case_file",
     "render_case_file",
     "write_case_file",
 ]

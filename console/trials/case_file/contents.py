@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -97,27 +98,28 @@ class CaseFile:
 
 def gather(url: str, run_name: str, at_ms: int) -> CaseFile:
     """Return the contents of the run's case file as of now; raise Unknown if no run has this name."""
-    opened = partial(reading, url)
-    with opened() as session:
+    with reading(url) as session:
         run = runs.get(session, run_name)
-    table = partial(_table, opened, run)
-    decisions = table(
-        "decisions",
-        _DECISIONS,
-        "Decisions",
-        "Every decision, also on known items, in the imported log, and those that a later one replaced.",
-    )
-    undecided = table(
-        "items",
-        _UNDECIDED,
-        "Actions without a decision",
-        "Flagged or drawn actions that no one decided: pending, withdrawn, or expired. An expired action of a gate did "
-        "not run.",
-        where=lambda row: row["status"] not in (ItemStatus.DECIDED, ItemStatus.DELIVERED),
-    )
-    allowed = table("allowed", _ALLOWED, "Actions allowed without a person", "The policy allowed these checks at once.")
-    ledger = table("budget", _LEDGER, "Budget", "Every change of the inspection budget.")
-    with opened() as session:
+        # One read transaction: the tables and the audit chain are of the same moment.
+        table = partial(_table, lambda: nullcontext(session), run)
+        decisions = table(
+            "decisions",
+            _DECISIONS,
+            "Decisions",
+            "Every decision, also on known items, in the imported log, and those that a later one replaced.",
+        )
+        undecided = table(
+            "items",
+            _UNDECIDED,
+            "Actions without a decision",
+            "Flagged or drawn actions that no one decided: pending, withdrawn, or expired. An expired action of a gate "
+            "did not run.",
+            where=lambda row: row["status"] not in (ItemStatus.DECIDED, ItemStatus.DELIVERED),
+        )
+        allowed = table(
+            "allowed", _ALLOWED, "Actions allowed without a person", "The policy allowed these checks at once."
+        )
+        ledger = table("budget", _LEDGER, "Budget", "Every change of the inspection budget.")
         found = tuple(problems(session.connection()))
         chain = copy_chain(session.connection(), run.id or 0)
         bound, vigilant = _certificate(session, run, at_ms), _vigilance(session, run)
@@ -133,7 +135,7 @@ def gather(url: str, run_name: str, at_ms: int) -> CaseFile:
 
 
 def _table(
-    opened: Callable[[], Any],
+    opened: Callable[[], AbstractContextManager[Session]],
     run: tables.Run,
     kind: str,
     shown: Mapping[str, str],

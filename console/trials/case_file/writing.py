@@ -20,18 +20,24 @@ WRITTEN = "case file written"
 
 
 def write_case_file(url: str, run_name: str, path: Path, at_ms: int, by: By | None = None) -> str:
-    """Write the run's case file and return the SHA-256 (hex) of the file, which the audit log records as well.
+    """Write the run's case file and return its SHA-256 (hex), which the audit log records as well.
 
     Raise Unknown if no run has this name, and BadInput if the file cannot be written.
     """
-    page = render_case_file(gather(url, run_name, at_ms)).encode()
-    digest = hashlib.sha256(page).hexdigest()
     with atomic_file(path) as stream:
-        stream.write(page)
         # The event comes before the file gets its final name, so that each written file has a record.
-        with writing(url) as session:
-            audit_log.record(session, get(session, run_name), WRITTEN, at_ms, by=by, subject=digest)
-    return digest
+        page = make_case_file(url, run_name, at_ms, by)
+        stream.write(page)
+    return hashlib.sha256(page).hexdigest()
+
+
+def make_case_file(url: str, run_name: str, at_ms: int, by: By | None = None) -> bytes:
+    """Return the run's case file; its SHA-256 is recorded in the audit log. Raise Unknown if no run has this name."""
+    page = render_case_file(gather(url, run_name, at_ms)).encode()
+    with writing(url) as session:
+        digest = hashlib.sha256(page).hexdigest()
+        audit_log.record(session, get(session, run_name), WRITTEN, at_ms, by=by, subject=digest)
+    return page
 
 
 def render_case_file(case: CaseFile) -> str:

@@ -7,10 +7,12 @@ from importlib.util import find_spec
 
 import streamlit as st
 
-from console.database import database_url, reading
+from console.auth.audit_log import By
+from console.database import database_url, now_ms, reading
 from console.runs import audit_trail, export
 from console.runs.audit_trail import AuditFilter
 from console.runs.export.formats.columns import iso
+from console.trials import case_file
 from console.web.run_files import exporting
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import by_browser
@@ -21,6 +23,7 @@ from storage.engine import reading as reading_at
 
 _SHOWN = 50
 _ALL = "All"
+CASE_FILE = "case file"
 
 
 def show_audit() -> None:
@@ -94,6 +97,20 @@ def offer_layout(name: str, run_name: str) -> None:
     download("Download file", make, f"{run_name}-{name}.{layout.suffix}", layout.media_type, "download", type="primary")
 
 
+def offer_case_file(run_name: str) -> None:
+    """Draw the download of the run's case file."""
+    st.caption(
+        "One HTML page for an auditor: decisions, budget, certificate, policies and the audit log. The page checks its "
+        "own audit log when it is opened."
+    )
+    make = partial(_case_file, database_url(), run_name, by_browser())
+    download("Download file", make, f"{run_name}-case-file.html", "text/html", "download", type="primary")
+
+
+def _case_file(url: str, run_name: str, by: By) -> bytes:
+    return case_file.make_case_file(url, run_name, now_ms(), by)
+
+
 def offer_table(kind: str, suffix: str, run_name: str) -> None:
     """Draw the download of one kind of record as a table."""
     st.caption(_KINDS.get(kind, ""))
@@ -106,8 +123,10 @@ def offer_table(kind: str, suffix: str, run_name: str) -> None:
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
     run_picker(run.name)
-kind = what.selectbox("Content", [*export.KINDS, *export.LAYOUTS], key="export_kind")
-if kind in export.LAYOUTS:
+kind = what.selectbox("Content", [*export.KINDS, CASE_FILE, *export.LAYOUTS], key="export_kind")
+if kind == CASE_FILE:
+    offer_case_file(run.name)
+elif kind in export.LAYOUTS:
     offer_layout(kind, run.name)
 else:
     offer_table(kind, how.selectbox("Format", list(export.FORMATS), key="export_format"), run.name)

@@ -7,12 +7,13 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import select
 
+from console.auth.audit_log import By, Door
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
 from console.errors import UnreadableFile
 from console.gate import Gate
 from console.gate.policy import policy_store
-from console.trials.case_file import check_case_file, gather, write_case_file
+from console.trials.case_file import check_case_file, gather, make_case_file, write_case_file
 from storage import tables
 from storage.chain_copy import ChainCopy, check_copy
 from storage.engine import close
@@ -48,6 +49,14 @@ def test_the_first_page_counts_what_the_tables_hold(page):
     assert "Items without a decision: 0 expired, 1 pending." in said
     assert f"The audit log has {events} event" in said
     assert "A check of the whole database found no change to them." in said
+
+
+def test_a_case_file_taken_from_a_page_names_its_author_and_passes_its_check(page, tmp_path):
+    taken = tmp_path / "taken.html"
+    taken.write_bytes(make_case_file(database_url(), "shop", now_ms(), By("Ada", Door.BROWSER)))
+    with reading() as session:
+        found = check_case_file(session, taken)
+    assert (found.problems, found.written[:2]) == ((), ("shop", "Ada"))
 
 
 def test_each_decision_has_a_row_and_untrusted_text_is_escaped(page):

@@ -18,6 +18,13 @@ def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words,
         assert at.get("download_button")
 
 
+def test_a_case_file_is_offered_and_says_what_it_is_for(open_page, words, kettles):
+    at = open_page("export")
+    at.selectbox(key="export_kind").set_value("case file").run()
+    assert at.caption[0].value.startswith("One HTML page for an auditor")
+    assert [button.label for button in at.get("download_button")] == ["Download file", "Download audit log"]
+
+
 def test_a_layout_of_another_tool_names_what_is_left_out(open_page, words, kettles):
     at = open_page("export")
     for name, layout in export.LAYOUTS.items():
