@@ -29,6 +29,7 @@ WORDS = frozenset({TermKind.WORD})
 """Kinds of terms that a text may express in other words, so a missing term is only weak evidence."""
 _SEEN_LIMIT = 200_000
 ORIGIN = gettext_noop("source")
+NONE_ASKED, NONE_CHOSEN = gettext_noop("no clear match"), gettext_noop("none")
 _CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
 _ARGUMENTS = (gettext_noop("argument"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
@@ -215,9 +216,10 @@ class Evidence:
     def table(self) -> EvidenceTable | None:
         """A purchase's options (asked, offered, chosen), else the arguments of the pending calls, else None."""
         if choices := self.purchase.choices if self.purchase else ():
+            asked = [asked_words(one.asked, self.terms) or one.asked or NONE_ASKED for one in choices]
             shown = [
-                (one.name, asked_words(one.asked, self.terms) or "–", " · ".join(one.options), one.chosen or "–")
-                for one in choices
+                (one.name, words, " · ".join(one.options), one.chosen or NONE_CHOSEN)
+                for one, words in zip(choices, asked, strict=True)
             ]
             return EvidenceTable(_CHOICES, tuple(shown))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
@@ -282,4 +284,15 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState", "evidence_of"]
+__all__ = [
+    "EXACT",
+    "LIMITS",
+    "NONE_ASKED",
+    "NONE_CHOSEN",
+    "ORIGIN",
+    "WORDS",
+    "Evidence",
+    "EvidenceTable",
+    "TermState",
+    "evidence_of",
+]

@@ -31,7 +31,7 @@ from console.analysis.statistics import mixed_models, paired  # noqa: E402
 from console.analysis.statistics.contrasts import estimate_contrasts  # noqa: E402
 from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
-from console.studies.analysis.contrasts import planned  # noqa: E402
+from console.studies.analysis.contrasts import SUCH_TASKS, planned  # noqa: E402
 from console.studies.design.contrasts import PRIMARY, plan_rows, planned_contrasts  # noqa: E402
 from console.studies.design.power import Assumptions, compared_levels, power  # noqa: E402
 from console.studies.design.strata import KnownTask, stratify  # noqa: E402
@@ -153,8 +153,10 @@ def told(name: str, given: list[Estimate], truth: float, effect: float, share: f
 
 
 POWERED = {
-    "within_8": (within(8), Assumptions(start=0.4, effect=0.07)),
-    "between_24": (between(24), Assumptions(start=0.4, effect=0.12)),
+    "within_8": (within(8), Assumptions(start=0.4, effect=0.1)),
+    "between_24": (between(24), Assumptions(start=0.4, effect=0.15)),
+    "within_8_drop15": (within(8), Assumptions(start=0.4, effect=0.1, dropout=0.15)),
+    "between_24_drop30": (between(24), Assumptions(start=0.4, effect=0.15, dropout=0.3)),
 }
 """Designs whose power is printed and then looked for, with effects that about half of the studies find."""
 
@@ -172,7 +174,7 @@ def powers(name: str, design: study_design.Design, assumed: Assumptions, n: int)
 def found_in_report(design: study_design.Design, assumed: Assumptions, seed: int) -> bool:
     """Whether the report of a study that is drawn anew calls the effect one."""
     row = primary_row(frames(design, answered(design, assumed, np.random.default_rng([seed, 77]))), design)
-    return bool(row["p_adjusted"] < row["alpha"])
+    return row["claim"] == SUCH_TASKS and bool(row["p_adjusted"] < row["alpha"])
 
 
 def primary_row(drawn: dict[str, pd.DataFrame], design: study_design.Design) -> pd.Series:
@@ -184,11 +186,15 @@ def primary_row(drawn: dict[str, pd.DataFrame], design: study_design.Design) -> 
 
 @dataclass(frozen=True)
 class Answered:
-    """A study: who had which condition on which tasks, what was solved by the last trial, and at trial 0 by task."""
+    """A study: who had which condition on which tasks, what was solved by the last trial, and at trial 0 by task.
+
+    A part that was lost to drop-out is not closed.
+    """
 
     places: list[study_design.PlannedCondition]
     solved: list[np.ndarray]
     first: dict[str, bool]
+    closed: np.ndarray
 
     def answers(self) -> pd.DataFrame:
         """A row for each answer."""
@@ -213,6 +219,7 @@ def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.
     }
     factor, _, last = compared_levels(design)
     arms = {arm.name: arm.levels[factor] == last for arm in study_design.conditions(design)}
+    reacts = dict(zip(keys, draw.normal(0, assumed.task_effect_sd, len(keys)), strict=True))
     own = draw.normal(0, assumed.participant_sd, design.participants.human + 1)
     dealing = draw.normal(0, assumed.effect_sd, design.participants.human + 1)
     places = list(study_design.allocate(design, stratify(design, keys, known)))
@@ -220,18 +227,18 @@ def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.
     for place in places:
         raised = arms[place.condition]
         logit = (more if raised else start) + own[place.number] + dealing[place.number] * (raised - 0.5)
-        chance = special.expit(logit + np.array([hard[key] for key in place.tasks]))
+        chance = special.expit(logit + np.array([hard[key] + reacts[key] * (raised - 0.5) for key in place.tasks]))
         solved.append(draw.random(chance.size) < chance)
-    return Answered(places, solved, first)
+    return Answered(places, solved, first, draw.random(len(places)) >= assumed.dropout)
 
 
 def frames(design: study_design.Design, one: Answered) -> dict[str, pd.DataFrame]:
     """The tidy tables of a study."""
     rows = []
-    for place, solved in zip(one.places, one.solved, strict=True):
+    for place, solved, closed in zip(one.places, one.solved, one.closed.tolist(), strict=True):
         for key, right in zip(place.tasks, solved, strict=True):
             about = ("human", place.code, place.condition, key)
-            rows += [(*about, 0, one.first[key], True), (*about, design.trials - 1, bool(right), True)]
+            rows += [(*about, 0, one.first[key], closed), (*about, design.trials - 1, bool(right), closed)]
     outcomes = pd.DataFrame(rows, columns=OUTCOMES)
     plan = pd.DataFrame([row for row in plan_rows(design) if row["kind"] == PRIMARY])
     return {"outcomes": outcomes, "success": outcomes, "participants": outcomes, "plan": plan}
@@ -243,7 +250,8 @@ OUTCOMES = ["annotator_kind", "participant", "condition", "task_id", "trial", "s
 @lru_cache(maxsize=8)
 def intercept(assumed: Assumptions, rate: float) -> float:
     """The logit at which that share is right over all people and tasks."""
-    spread = (assumed.participant_sd**2 + (assumed.effect_sd / 2) ** 2 + assumed.task_sd**2) ** 0.5
+    responses = (assumed.effect_sd**2 + assumed.task_effect_sd**2) / 4
+    spread = (assumed.participant_sd**2 + responses + assumed.task_sd**2) ** 0.5
 
     def share(base: float) -> float:
         return integrate.quad(lambda z: special.expit(base + spread * z) * stats.norm.pdf(z), -8, 8)[0]

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from console.auth.sessions import SESSION_DAYS, outside_id_of, participant_cookie, participant_cookie_name, secret_of
 from console.database import reading
-from console.errors import ConsoleError
+from console.errors import BadInput, ConsoleError
 from console.language import _
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style, utc_minute
@@ -74,8 +74,8 @@ async def join(site: Site, request: Request) -> Response:
         secret, outside_id = await asyncio.to_thread(_place, coming, kept)
     except ConsoleError as refusal:
         wrong_tokens.count_wrong(request, "study code")
-        # Participants with a link of their own have no code to type.
-        typed = not coming.invitation and not coming.given
+        # Another code helps only if no study has this code; participants with a link of their own have no code.
+        typed = isinstance(refusal, BadInput) and not coming.invitation and not coming.given
         return page("join", 400, code="", refusal=str(refusal), typed=typed)
     return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
 

@@ -214,7 +214,7 @@ main <- function() {
         wrong <- wrong + (apart > NEAR)
         cat(sprintf("%s, %s, %s: %+.6f, SE %.6f, df %.2f, p %.6f: %s\n", measure, name, kind, found$estimate,
                     found$error, found$df, p, if (apart > NEAR) "DIFFERENT" else "same"))
-        if (part$kind[1] == "primary") sensitivity(rows, weights)
+        if (row$kind == "primary") sensitivity(rows, weights)
       }
     }
   }

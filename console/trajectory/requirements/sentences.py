@@ -18,6 +18,7 @@ from console.trajectory.requirements.lines import (
     RequirementTable,
     Standing,
 )
+from console.trajectory.terms import words
 
 Translate = Callable[[str], str]
 _QUOTED = 90
@@ -41,6 +42,7 @@ _STANDS: dict[Standing, tuple[str, str]] = {
         gettext_noop("{clause}; step {number} agrees: “{shown}”."),
     ),
 }
+_UNCHOSEN = gettext_noop("{clause}; step {number} offers “{shown}”, which the agent did not choose.")
 _NOTHING: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("{clause}; the record shows nothing about this requirement."),
     Standing.CANNOT_TELL: gettext_noop("{clause}; unclear from the record."),
@@ -48,13 +50,13 @@ _NOTHING: dict[Standing, str] = {
     Standing.MET: gettext_noop("{clause}; the record agrees."),
 }
 COUNTS: dict[Standing, str] = {
-    Standing.BROKEN: gettext_noop("{count} broken"),
+    Standing.BROKEN: gettext_noop("{count} violated"),
     Standing.NOT_SHOWN: gettext_noop("{count} not shown"),
     Standing.CANNOT_TELL: gettext_noop("{count} unclear"),
     Standing.MET: gettext_noop("{count} met"),
 }
 """Phrases for the number of lines, by status."""
-UNCHECKED = gettext_noop("Nothing could be checked: no requirement is met or broken by anything in the record.")
+UNCHECKED = gettext_noop("Nothing could be checked: the record does not show whether any requirement is met.")
 NO_LINES = gettext_noop("Nothing could be checked: no requirement was found in the request.")
 HARMLESS = gettext_noop("The action changes nothing.")
 RECORD: dict[Standing, str] = {
@@ -64,14 +66,32 @@ RECORD: dict[Standing, str] = {
     Standing.MET: gettext_noop("confirmed by the record"),
 }
 """Phrases in a table for lines without evidence, by status."""
-_NOT_BROKEN = gettext_noop("No requirement is broken: {counts}.")
+_VIOLATED = gettext_noop("violated")
+_KINDS_OF_OBJECT = frozenset({"answer", "price", "product", "task"})
+_NOT_BROKEN = gettext_noop("No requirement is violated: {counts}.")
 _DROPPED_ONE = gettext_noop("1 line was left out because the record does not contain its quote.")
 _DROPPED = gettext_noop("{count} lines were left out because the record does not contain their quotes.")
 
 
 def name_status(standing: Standing) -> str:
     """Return the status as pages and the terminal show it, in English."""
+    if standing is Standing.BROKEN:
+        return _VIOLATED
     return RECORD[standing] if standing is Standing.CANNOT_TELL else standing
+
+
+def name_object(one: Requirement) -> str:
+    """Return the object of a requirement; return "" if the rules give no object and name only its kind."""
+    return "" if one.about in _KINDS_OF_OBJECT else one.about
+
+
+def is_unchosen(line: Line) -> bool:
+    """Return whether the line is violated because the agent did not choose the option that its evidence offers."""
+    one, shown = line.requirement, line.evidence
+    if line.standing is not Standing.BROKEN or one.kind is not RequirementKind.OPTION or shown is None:
+        return False
+    asked = set(words(one.quote.text))
+    return shown.place is QuotePlace.OBSERVATION and bool(asked) and asked <= set(words(shown.text))
 
 
 def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
@@ -80,8 +100,8 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
     if shown is None or line.standing not in _STANDS:
         return translate(_NOTHING[line.standing]).format(clause=clause)
     at_action, at_step = _STANDS[line.standing]
-    words = at_action if shown.step == pending else at_step
-    return translate(words).format(clause=clause, number=shown.step, shown=_shortened(shown))
+    sentence = _UNCHOSEN if is_unchosen(line) else at_action if shown.step == pending else at_step
+    return translate(sentence).format(clause=clause, number=shown.step, shown=_shortened(shown))
 
 
 def explain_table(table: RequirementTable, pending: int, translate: Translate = str) -> str:
@@ -106,10 +126,10 @@ def explain_unchecked(table: RequirementTable, translate: Translate = str) -> li
 
 
 def count_lines(table: RequirementTable, translate: Translate = str) -> str:
-    """Return the number of lines by status, such as `1 broken · 4 met`."""
+    """Return the number of lines by status, such as `1 violated · 4 met`."""
     counts = Counter(line.standing for line in table.lines)
     return " · ".join(
-        translate(words).format(count=counts[standing]) for standing, words in COUNTS.items() if counts[standing]
+        translate(phrase).format(count=counts[standing]) for standing, phrase in COUNTS.items() if counts[standing]
     )
 
 
@@ -122,9 +142,10 @@ def _without_broken(table: RequirementTable) -> str:
 
 
 def _clause(one: Requirement, translate: Translate) -> str:
-    words = _RULED if one.quote.place is QuotePlace.POLICY else _ASKED.get(one.kind, _ANY_ASKED)
-    clause = translate(words).format(asked=_shortened(one.quote))
-    return translate(_BOUND).format(clause=clause, about=one.about[:_QUOTED]) if one.about else clause
+    sentence = _RULED if one.quote.place is QuotePlace.POLICY else _ASKED.get(one.kind, _ANY_ASKED)
+    clause = translate(sentence).format(asked=_shortened(one.quote))
+    about = name_object(one)[:_QUOTED]
+    return translate(_BOUND).format(clause=clause, about=about) if about else clause
 
 
 def _shortened(quote: Quote) -> str:

@@ -16,7 +16,7 @@ _COLUMNS = {
     "detector": "detector",
     "verdicts": "verdicts",
     "lines": "lines",
-    "broken": "broken",
+    "broken": "violated",
     "not_shown": "not shown",
     "cannot_tell": "unclear",
     "met": "met",

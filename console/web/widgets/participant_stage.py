@@ -74,7 +74,7 @@ def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
 
 def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0) -> str:
     """Return the line above an item: its number, other facts, and the budget if limited."""
-    meter = f"{plain(_('Reviews'))} {budget_meter_html(cap, used)}" if cap is not None else ""
+    meter = budget_meter_html(cap, used, _("{used} of {cap} reviews used, {left} left")) if cap is not None else ""
     return status_html((f"<b>{plain(item)}</b>", *map(plain, beside), meter))
 
 

@@ -8,7 +8,15 @@ from console.language import _
 from console.review.line_corrections import key_of
 from console.review.presentation import Presentation, preview
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind, Standing
-from console.trajectory.requirements.sentences import COUNTS, RECORD, explain_dropped, explain_unchecked, name_status
+from console.trajectory.requirements.sentences import (
+    COUNTS,
+    RECORD,
+    explain_dropped,
+    explain_unchecked,
+    is_unchosen,
+    name_object,
+    name_status,
+)
 from console.web.widgets.markup import plain
 from console.web.widgets.timeline import LAST, step_anchor
 
@@ -97,8 +105,8 @@ def _about(presentation: Presentation, line: Line) -> str:
     one, said = line.requirement, []
     if one.kind is not RequirementKind.THING:
         said.append(plain(_(one.kind)))
-    if one.about:
-        said.append(plain(_("for “{about}”").format(about=preview(one.about, _QUOTED))))
+    if about := name_object(one):
+        said.append(plain(_("for “{about}”").format(about=preview(about, _QUOTED))))
     if one.quote.place is QuotePlace.POLICY:
         said.append(plain(_("from the agent's instructions")))
     elif one.quote.step is not None:
@@ -110,7 +118,8 @@ def _evidence(presentation: Presentation, line: Line) -> str:
     shown = line.evidence
     if shown is None or shown.step is None:
         return f'<span class="ia-none">{plain(_(RECORD[line.standing]))}</span>'
-    return f"{_quoted(shown)}<small>{_link(presentation, shown.step)}</small>"
+    note = f"{plain(_('offered, not chosen'))} · " if is_unchosen(line) else ""
+    return f"{_quoted(shown)}<small>{note}{_link(presentation, shown.step)}</small>"
 
 
 def _quoted(quote: Quote) -> str:

@@ -18,15 +18,15 @@ def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
     show_html(f'<div class="ia-budget">{name}{budget_meter_html(cap, used)}</div>')
 
 
-def budget_meter_html(cap: int | None, used: int) -> str:
-    """Return the meter as HTML: `12 of 50 inspections used, 38 left`."""
+def budget_meter_html(cap: int | None, used: int, words: str = "") -> str:
+    """Return the meter as HTML: `12 of 50 inspections used, 38 left`, or `words` with these three numbers."""
     if cap is None:
         words = plain(_("inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
         return f'<span class="ia-meter"><span>{words}</span></span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
-    words = _("{used} of {cap} inspections used, {left} left")
+    words = words or _("{used} of {cap} inspections used, {left} left")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
         f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '

@@ -7,7 +7,7 @@ from itertools import islice
 
 import streamlit as st
 
-from console.environments.evidence import LIMITS, ORIGIN, WORDS, EvidenceTable
+from console.environments.evidence import LIMITS, NONE_ASKED, NONE_CHOSEN, ORIGIN, WORDS, EvidenceTable
 from console.language import _, digits
 from console.review.plain_text import cut_text, is_clipped, list_own_reasons
 from console.review.presentation import (
@@ -28,6 +28,7 @@ from console.web.widgets.whole_texts import show_pictures, show_whole_texts
 
 _CHIPS = 8
 _FEW_REASONS = 3
+_NONE = (NONE_ASKED, NONE_CHOSEN)
 _LENGTHY_CHARS = 360
 _UNFOLDED_CHARS = 1_500
 _TWICE_CHARS = 4_000
@@ -195,7 +196,10 @@ def _table(table: EvidenceTable | None) -> str:
         return ""
     head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)
     told = table.rows if table.columns[-1] != ORIGIN else [(*row[:-1], origin_words(row[-1])) for row in table.rows]
-    rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in told)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{plain(_(cell) if cell in _NONE else cell)}</td>" for cell in row) + "</tr>"
+        for row in told
+    )
     return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 

@@ -60,7 +60,8 @@ def test_code_opens_one_place_for_a_browser_whose_cookie_no_script_reads(browser
     assert kept(browser(public_url).post("/join", data={"code": code})) != kept(came)
     full = browser(public_url).post("/join", data={"code": code})
     assert (full.status_code, "Every place in this study is taken" in full.text) == (400, True)
-    assert 'name="code"' in full.text
+    assert 'name="code"' not in full.text
+    assert 'name="code"' in browser(public_url).post("/join", data={"code": "NOSUCH22"}).text
 
 
 def test_own_link_leads_back_and_keeps_the_platforms_id_for_the_same_person_alone(browser):

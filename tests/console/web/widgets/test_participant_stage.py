@@ -62,7 +62,7 @@ def test_the_clock_never_shows_less_than_is_left(left_ms, shown):
 
 
 def test_reviews_are_counted_only_where_they_are_limited():
-    assert "of 3 inspections used, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
+    assert "of 3 reviews used, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
     assert "ia-meter" not in progress_html("Item 2")
 
 

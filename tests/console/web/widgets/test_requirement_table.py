@@ -70,7 +70,7 @@ def rows(html):
 def test_broken_lines_come_first_and_many_met_ones_are_folded():
     html = drawn()
     standings = re.findall(r'class="ia-standing">([^<]*)<', html)
-    assert standings == ["broken", "broken", "not shown", "unclear", "met", "met", "met", "met"]
+    assert standings == ["violated", "violated", "not shown", "unclear", "met", "met", "met", "met"]
     assert html.index("ia-folded-met") < html.index(">met<")
     assert "4 met" in html
     few = drawn(verify(SEEN, LINES[2:], replies=(2,)))
@@ -101,6 +101,16 @@ def test_it_stands_in_place_of_the_lists_of_terms_sources_and_reasons(parse):
     assert with_table.marked[:3] == ["Refund", "at most 40 euros", "Anna"]
 
 
+def test_an_offered_option_says_that_it_was_not_chosen_and_a_kind_of_object_is_not_named():
+    table = RequirementTable((line(RequirementKind.OPTION, "order 13", Standing.BROKEN, "order 13", 1, about="task"),))
+    (row,) = rows(drawn(table))
+    assert "offered, not chosen · " in row
+    assert "for “task”" not in row
+    assert explain_table(table, 3) == (
+        "The user asked for “order 13”; step 1 offers “order 13”, which the agent did not choose."
+    )
+
+
 def test_a_corrected_line_is_struck_through_and_no_longer_marked(parse):
     html = drawn(corrected=frozenset({key_of(LINES[4])}))
     assert "at most 40 euros" not in parse(html).marked
@@ -111,7 +121,7 @@ def test_a_corrected_line_is_struck_through_and_no_longer_marked(parse):
 
 def test_a_table_in_which_nothing_could_be_checked_says_so():
     unclear = verify(SEEN, [LINES[6], LINES[7]], replies=(2,))
-    assert "Nothing could be checked: no requirement is met or broken" in drawn(unclear)
+    assert "Nothing could be checked: the record does not show whether any requirement is met." in drawn(unclear)
     assert "Nothing could be checked: no requirement was found" in drawn(RequirementTable())
     assert "3 lines were left out" in drawn(replace(TABLE, dropped=3))
 
@@ -136,8 +146,8 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
 def test_the_terminal_and_the_digest_hold_the_lines():
     shown = replace(checkpoint_presentation(SEEN, flag=FLAG), requirements=TABLE)
     text = " ".join(format_presentation(shown).split())
-    assert "2 broken · 1 not shown · 1 unclear · 4 met" in text
-    assert 'broken: The user ruled out “Do not touch order 14”; the critical action has “"order": 14”.' in text
+    assert "2 violated · 1 not shown · 1 unclear · 4 met" in text
+    assert 'violated: The user ruled out “Do not touch order 14”; the critical action has “"order": 14”.' in text
     assert seen_digest(shown) != seen_digest(replace(shown, requirements=None))
 
 
