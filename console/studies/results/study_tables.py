@@ -19,7 +19,7 @@ from console.studies.results.data_dictionary import table_of
 from console.studies.results.ground_truth import gold_labels
 from console.trajectory import Outcome
 from storage import tables
-from storage.tables import RunKind, Table
+from storage.tables import DecisionKind, RunKind, Table
 
 _tables = Table.metadata.tables
 _budget, _ledger, _run, _task, _record, _item, _verdict, _decision = (
@@ -194,7 +194,10 @@ _SELECTED: dict[str, Any] = {
 
 
 def items(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per item of the study's own runs, with the participant's current label if there is one."""
+    """Return one row per item of the study's own runs, with the participant's current label if there is one.
+
+    An escalation is not a decision, so an escalated item has no label and no time of decision.
+    """
     found = condition_runs(session, study_id)
     rows = [(*row, place) for place, arm in enumerate(found) if arm.run_id is not None for row in _of_run(session, arm)]
     raw = pd.DataFrame.from_records(rows, columns=[*_SELECTED, "arm"])
@@ -205,7 +208,8 @@ def items(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def _of_run(session: Session, arm: ConditionRun) -> Sequence[Any]:
-    mine = sa.and_(_decision.c.item_id == _item.c.id, _decision.c.reviewer == arm.participant, is_current(_decision.c))
+    own = _decision.c.item_id == _item.c.id, _decision.c.reviewer == arm.participant
+    mine = sa.and_(*own, is_current(_decision.c), _decision.c.decision != DecisionKind.ESCALATE)
     joined = (
         _item.join(_record, _record.c.id == _item.c.trajectory_id)
         .join(_task, _task.c.id == _record.c.task_id)

@@ -15,7 +15,7 @@ from console.errors import Unknown
 from console.runs import is_current
 from console.studies.results.condition_runs import PEOPLE
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
-from storage.tables import AssignmentStatus, Study, Table
+from storage.tables import AssignmentStatus, DecisionKind, Study, Table
 
 _tables = Table.metadata.tables
 _study, _person, _place, _settled, _item, _decision, _run, _record, _event, _budget, _ledger = (
@@ -76,14 +76,15 @@ def headline(session: Session, study_id: int) -> Headline:
 
 
 def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
-    """Return the number of current decisions and their total ms, for people (True) and simulated reviewers (False)."""
+    """Return the number of current decisions, without escalations, and their total ms, for people (True) and simulated reviewers (False)."""
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
     joined = (
         _place.join(_person, _person.c.id == _place.c.participant_id)
         .join(_item, _item.c.run_id == _place.c.run_id)
         .join(_decision, _decision.c.item_id == _item.c.id)
     )
-    mine = _decision.c.reviewer == _person.c.code, is_current(_decision.c)
+    made = is_current(_decision.c), _decision.c.decision != DecisionKind.ESCALATE
+    mine = _decision.c.reviewer == _person.c.code, *made
     human = (_person.c.kind == PEOPLE).label("human")
     statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
     rows = session.execute(statement.group_by(human))

@@ -1,6 +1,11 @@
 """The oversight curve of each condition, from the items alone."""
 
+from console.database import now_ms, reading, review_queue
+from console.review import decisions
+from console.studies import results
 from console.studies.analysis.oversight import burn_down, points, summary
+from console.studies.sessions import joining
+from storage import tables as stored
 
 
 def test_every_condition_has_a_curve_that_ends_at_all_there_is_to_catch(tables):
@@ -27,3 +32,20 @@ def test_people_and_simulated_reviewers_are_never_one_curve(tables):
     for (condition, trial, kind), used in caps.items():
         who = {"human": "people", "rule": "simulated"}[kind]
         assert ends.get((condition, trial, who), 0) == used
+
+
+def test_an_escalation_is_no_inspection(study, walk, rows):
+    made = study(budget="10", factors={"detector": ("full-validation",)}, tasks=4, trials=1)
+    person = joining.join(made.join_code)
+    place = walk(person.id, stop=lambda at: at.kind == "review")
+    passed_on = decisions.ReviewDecision("escalate", note="a colleague knows")
+    decisions.submit(review_queue(), place.run, place.claim, place.participant.code, passed_on, now_ms())
+    assert walk(person.id).kind == "finished"
+    with reading() as session:
+        told, counted = results.frames(session, made.id), results.headline(session, made.id)
+    kinds = [row.decision for row in rows(stored.Decision)]
+    assert sorted(kinds) == ["escalate", "reject", "reject", "reject"]
+    decided = {row.item_id for row in rows(stored.Decision) if row.decision != "escalate"}
+    assert set(told["items"].dropna(subset="decided_at")["item_id"]) == decided
+    assert counted.human_decisions == 3
+    assert summary(told).set_index("policy").loc["as reviewed", "spent"] == 3
