@@ -76,7 +76,10 @@ def headline(session: Session, study_id: int) -> Headline:
 
 
 def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
-    """Return the number of current decisions, without escalations, and their total ms, for people (True) and simulated reviewers (False)."""
+    """Return the number of current decisions and their total ms, for people (True) and simulated reviewers (False).
+
+    An escalation is not a decision.
+    """
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
     joined = (
         _place.join(_person, _person.c.id == _place.c.participant_id)
