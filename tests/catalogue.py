@@ -88,11 +88,13 @@ def _judgings():
 
 
 def _onboarding():
-    """What participants are told, beside the worked examples themselves, whose steps are an agent's."""
+    """The guides of pages, and what participants are told beside the steps of the worked examples."""
     told = yaml.safe_load((ROOT / "console" / "web" / "participant" / "onboarding.yaml").read_text("utf-8"))
     yield from (*told["withdrawal"].values(), *told["recorded"].values(), *told["how"])
     yield from (words for levels in told["levels"].values() for words in levels.values())
     yield from (example["why"] for example in told["examples"].values())
+    guides = yaml.safe_load((ROOT / "console" / "web" / "widgets" / "guides.yaml").read_text("utf-8"))
+    yield from (text for guide in guides.values() for pair in guide.items() for text in pair if len(text) > 3)
 
 
 def _refusals():

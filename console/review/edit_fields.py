@@ -27,7 +27,7 @@ class FieldKind(StrEnum):
 
     TEXT = "text"
     NUMBER = "number"
-    CHOICE = "one of"
+    CHOICE = "choice"
     LIST = "list, as JSON"
     OBJECT = "object, as JSON"
     JSON = "JSON"

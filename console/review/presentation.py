@@ -38,7 +38,7 @@ LAST_SEEN_CHARS = 420
 _TELLING_CHARS = 80
 # Too many marks hide the important ones, and each mark slows down the swap to the next item.
 _MARKS, _WORD_MARKS = 3, 1
-_CELL_CHARS, _ROWS = 120, 30
+CELL_CHARS, _ROWS = 120, 30
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
@@ -351,7 +351,7 @@ def _cut(table: EvidenceTable | None) -> EvidenceTable | None:
     """Return the table with only its first rows, and with each cell shortened to a preview."""
     if table is None:
         return None
-    return replace(table, rows=tuple(tuple(preview(cell, _CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
+    return replace(table, rows=tuple(tuple(preview(cell, CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
 
 
 def _row(step: Step, number: int, where: str, *, critical: bool = False, after: bool = False) -> ShownStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from io import BytesIO
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlmodel import Session, col
 from console.language import counted
 from console.runs.export.formats import FORMATS, Column, ColumnKind
 from console.trajectory import Outcome
+from console.trajectory.strict_yaml import read_data
 from storage import tables
 
 _DOORS = {
@@ -191,55 +193,6 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
 }
 
 _SENTENCES: Mapping[str, str] = {
-    "run created": "{who} created the run {run}",
-    "critical actions set": "{who} set the critical actions of {run} {change}{withdrawn}",
-    "case file written": "{who} wrote a case file of {run}",
-    "reasons set": "{who} set the reasons of {run} {change}",
-    "questions set": "{who} set the questions of {run} {change}",
-    "budget set": "{who} set the budget of {run} {change}",
-    "policy set": "{who} set the policy of {any_run}, version {after}{author}",
-    "judged": "{who} ran {detectors} on {run}; settings {change}",
-    "detector recalibrated": "{who} recalibrated {detector} on {run}",
-    "run renamed": "{who} renamed the run {before} to {after}",
-    "run tagged": "{who} set the tags of {run} {change}",
-    "run archived": "{who} archived the run {run}",
-    "run brought back": "{who} restored the run {run} to the lists",
-    "run deleted": "{who} deleted the run {subject} with {counts}",
-    "import undone": "{who} undid the import of {subject} into {run}: {trajectories} removed",
-    "trajectories moved": "{who} moved {trajectories} of {run} to {to}",
-    "imported": "{who} imported {imported} of {subject} into {run}",
-    "exported": "{who} exported the {subject}{of_run}",
-    "study exported": "{who} exported {what} of the study {subject}",
-    "label settled": "{who} set the label of {subject} {change}",
-    "next trial": "{who} started the next trial of {tasks} of {run}",
-    "released": "{who} released {actions} of {run}",
+    **read_data(files(__package__) / "audit_sentences.yaml", dict[str, str]),
     **{f"trial {outcome}": f"{{subject}} of {{run}} ended as {outcome}: {{reason}}" for outcome in Outcome},
-    "study invitations": "{who} created {links} to the study {subject}",
-    "study created": "{who} created the study {subject}",
-    "study open": "{who} opened the study {subject}",
-    "study paused": "{who} paused the study {subject}",
-    "study closed": "{who} closed the study {subject}",
-    "participant withdrew": "{withdrawal}",
-    "content erased": "The content of {events} was erased, according to a consent",
-    "signed in": "{who} signed in{issuer}",
-    "sign-in refused": "{refused} was refused at the sign-in by an organisation: {reason}",
-    "signed out": "{who} signed out",
-    "session ended": "{who} ended a session of {subject}",
-    "person added": "{who} added {subject} as a reviewer",
-    "person invited": "{who} invited {invited}",
-    "person disabled": "{who} disabled {subject}",
-    "group changed": "{who} changed the group {subject}: {change}",
-    "notice channel added": "{who} added the notice channel {subject}",
-    "notice channel changed": "{who} changed the notice channel {subject}",
-    "notice channel muted": "{who} muted the notice channel {subject}",
-    "notice channel unmuted": "{who} unmuted the notice channel {subject}",
-    "notice channel removed": "{who} removed the notice channel {subject}",
-    "notice tested": "{who} sent a test to the notice channel {subject}",
-    "notices retried": "{who} retried {messages}",
-    "agent added": "{who} gave the agent {subject} a token",
-    "agent disabled": "{who} disabled the agent {subject}",
-    "database backed up": "{who} started a backup of the database to {subject}",
-    "database copied": "{who} started a copy of the database to {subject}",
-    "backup failed": "{who} could not back the database up to {subject}",
-    "database restored": "{who} restored the database from {subject}",
 }

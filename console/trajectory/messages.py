@@ -25,22 +25,14 @@ ARGUMENT_NAMES = (
 
 
 _ABOUT_CALL = frozenset(
-    {*_NAMES, "id", "type", "index", "call_id", "tool_call_id", "toolCallId", "toolUseId", "status", "role", "agent"}
-    | {
-        "namespace",
-        "server_label",
-        "requestor",
-        "timestamp",
-        "output",
-        "outputs",
-        "result",
-        "results",
-        "state",
-        "error",
+    {
+        *_NAMES, "id", "type", "index", "call_id", "tool_call_id", "toolCallId", "toolUseId", "status", "role",
+        "agent", "namespace", "server_label", "requestor", "timestamp", "output", "outputs", "result", "results",
+        "state", "error", "caller", "cache_control", "provider_executed", "providerExecuted", "thoughtSignature",
+        "thought_signature", "extra_content", "approval_request_id", "errorText", "description", "display_name",
+        "displayName",
     }
-    | {"caller", "cache_control", "provider_executed", "providerExecuted", "thoughtSignature", "thought_signature"}
-    | {"extra_content", "approval_request_id", "errorText", "description", "display_name", "displayName"}
-)
+)  # fmt: skip
 """The fields of a call that describe the call and are not arguments."""
 
 

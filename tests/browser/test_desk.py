@@ -111,8 +111,19 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     ready(page, item)
     page.keyboard.press("e")
     until(page, f"() => document.activeElement.closest('.st-key-field-{item}-0') !== null")
+    send = page.locator(f".st-key-submit-{item} button")
+    until(page, f"() => document.querySelector('.st-key-submit-{item} button').ariaDisabled === 'true'")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Nothing is changed yet").wait_for()
+    send.click(force=True)
+    assert standing_answers() == []
+    # The edit stands in the page below the action, so the bar covers neither.
+    form, action = page.locator(".st-key-edit-form").bounding_box(), page.locator(".ia-about").bounding_box()
+    assert form["y"] >= action["y"] + action["height"]
+    page.locator(f".st-key-field-{item}-0 input").focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("22.5")
+    until(page, f"() => document.querySelector('.st-key-submit-{item} button').ariaDisabled !== 'true'")
     page.get_by_text("Draft saved").wait_for()
     page.reload()
     until(page, f"() => document.querySelector('.st-key-field-{item}-0 input')?.value === '22.5'")

@@ -9,7 +9,7 @@ import streamlit as st
 from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
-from console.language import _, digits, gettext_noop
+from console.language import _, digits
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
@@ -20,7 +20,7 @@ from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import next_step_row, show_empty_state
+from console.web.widgets.messages import next_step_row, show_empty_state, show_guide
 from console.web.widgets.pending_rows import show_pending_rows
 from console.web.widgets.status import age, count_down, show_budget_meter
 from storage import tables
@@ -123,23 +123,6 @@ def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: in
 
 
 _COOKIE = "ia_tour"
-_CARDS = {
-    gettext_noop("Pending items"): gettext_noop(
-        "These agents stopped before a critical action. Your next item is at the top."
-    ),
-    gettext_noop("Review next item"): gettext_noop("Opens an item with its task, critical action, flag and steps."),
-    gettext_noop("One key decides"): gettext_noop(
-        "A approves, X rejects, 1 to 7 give a reason, Ctrl+Enter rejects with your feedback. U undoes a decision, "
-        "? lists the shortcuts."
-    ),
-    gettext_noop("Inspection budget"): gettext_noop(
-        "Each review of an action uses one inspection. The meter shows how many inspections the trial has used and "
-        "how many are left."
-    ),
-    gettext_noop("Agents try again"): gettext_noop(
-        "The agents read your reasons and feedback. “My reviews” shows the outcome."
-    ),
-}
 
 
 def show_tour() -> None:
@@ -149,12 +132,8 @@ def show_tour() -> None:
         return
     if st.context.cookies.get(_COOKIE) == "done":
         return
-    cards = "".join(
-        f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _CARDS.items()
-    )
     with st.container(key="ia-tour"):
-        heading = plain(_("A one-minute tour"))
-        show_html(f'<section aria-label="{heading}"><h2>{heading}</h2><ol>{cards}</ol></section>')
+        show_guide("inbox", _("A one-minute tour"))
         done = {"tour_done": True}
         st.button(_("Close tour"), key="tour-done", on_click=st.session_state.update, args=(done,))
 

@@ -10,7 +10,7 @@ from console import runs
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.language import _, gettext_noop, ngettext
+from console.language import _, ngettext
 from console.review import blinding, decisions, inbox
 from console.runs import run_options
 from console.trials import answer_rating
@@ -22,7 +22,7 @@ from console.web.review.own_items import set_reviewed_runs
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
+from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state, show_guide
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaim
@@ -112,20 +112,6 @@ def results(run: tables.Run) -> None:
     st.dataframe(rows, key=f"ratings-{run.id}", hide_index=True, placeholder="–")
 
 
-_RULES = {
-    gettext_noop("What you see"): gettext_noop("A question, the agent's answer, and the reference answer."),
-    gettext_noop("A: correct"): gettext_noop(
-        "The answer has the same meaning as the reference answer, in any wording, and does not contradict it."
-    ),
-    gettext_noop("X: incorrect"): gettext_noop(
-        "The answer disagrees with the reference answer, leaves out what was asked, or offers several answers."
-    ),
-    gettext_noop("Your comment"): gettext_noop("Explain your rating in one sentence, especially in close cases."),
-    gettext_noop("Rate independently"): gettext_noop(
-        "Several people rate each answer and the majority counts. Do not discuss the answers."
-    ),
-}
-
 st.title(_("Rate answers"))
 identity = current_identity()
 with reading() as session:
@@ -138,11 +124,9 @@ show_messages()
 chosen = next((one for one in rated if one.name == st.query_params.get("judge")), None)
 if identity and chosen:
     judging(chosen, identity)
-rows = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _RULES.items())
 if rated:
     with st.container(key="ia-judging-tour"):
-        how = plain(_("How to rate an answer"))
-        show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
+        show_guide("ratings", _("How to rate an answer"))
 if rated:
     with next_step_row():
         for one in rated:

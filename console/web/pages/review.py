@@ -15,6 +15,7 @@ from console.web.review import (
     after_last,
     decision_bar,
     drafts,
+    edit_form,
     item_address,
     item_parts,
     line_corrections,
@@ -89,7 +90,8 @@ above = item_parts.above_item_html(run, view, identity.name, is_decided=bool(ear
 if not earlier_answer:
     boundary.draw_part(boundary.MESSAGES, partial(actions.show_gone_item, claim.item_id), None)
 boundary.draw_part(boundary.MESSAGES, actions.show_unsent_feedback, None)
-draw_further_steps = item_parts.show_item(view, above, is_decided=bool(earlier_answer))
+editor = None if earlier_answer else edit_form.find_editor(claim, run, view.draft)
+draw_further_steps = item_parts.show_item(view, above, is_decided=bool(earlier_answer), editor=editor)
 boundary.draw_part(boundary.EARLIER, lambda: item_parts.show_earlier_trials(view), None)
 if not earlier_answer:
     boundary.draw_part(boundary.LINES, lambda: line_corrections.watch_corrections(view), None)

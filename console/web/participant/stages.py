@@ -31,7 +31,7 @@ from console.trajectory import Label
 from console.web.participant import session
 from console.web.participant.onboarding import points
 from console.web.participant.session import continue_button, sign_out_participant, step
-from console.web.review import actions, decision_bar, own_items
+from console.web.review import actions, decision_bar, edit_form, own_items
 from console.web.sign_in import participant_outside_id, participant_secret
 from console.web.widgets.browser import watch_page
 from console.web.widgets.markup import show_html
@@ -324,12 +324,13 @@ def item(position: AtItem) -> None:
     above = progress_html(number, name_part(position), name_round(position), cap=cap, used=used)
     above += actions.flash_html() + (actions.decision_html(answered, claim) if answered else "")
     whole = back is not None or actions.is_action_shown_whole(claim.item_id, view.presentation.action)
-    draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
+    editor = None if back else edit_form.find_editor(claim, run, view.draft)
+    draw_further_steps = show_presentation(view.presentation, above, action_whole=whole, editor=editor)
     show_html(earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint), ROUNDS))
     if back:
         decision_bar.back_bar(claim)
     else:
-        actions.mark_shown(claim.item_id, view.presentation, view.draft)
+        actions.mark_shown(claim.item_id, view.presentation)
         decision_bar.bar(claim, run, view.draft, escalates=False)
     draw_further_steps()
     if not back:
@@ -342,8 +343,10 @@ def practice(position: AtPracticeItem) -> None:
     view = _plain_view(position)
     above = progress_html(_practice(position), _("Practice decisions do not count"))
     whole = actions.is_action_shown_whole(position.claim.item_id, view.presentation.action)
-    draw_further_steps = show_presentation(view.presentation, above + actions.flash_html(), action_whole=whole)
-    actions.mark_shown(position.claim.item_id, view.presentation, view.draft)
+    editor = edit_form.find_editor(position.claim, position.run, view.draft)
+    above += actions.flash_html()
+    draw_further_steps = show_presentation(view.presentation, above, action_whole=whole, editor=editor)
+    actions.mark_shown(position.claim.item_id, view.presentation)
     decision_bar.bar(position.claim, position.run, view.draft, escalates=False)
     draw_further_steps()
 

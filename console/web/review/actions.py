@@ -53,10 +53,10 @@ def earlier_claim(session: Session, reviewer: str) -> Claim | None:
     return claim if claim.run_id in reviewed_runs() else None
 
 
-def mark_shown(item_id: int, presentation: Presentation, draft: KeptDraft | None = None) -> None:
+def mark_shown(item_id: int, presentation: Presentation) -> None:
     """Record the shown content of the item and the time, so that an earlier key press cannot decide the item.
 
-    If the item is new in this tab, open its drafted edit and save the previous item's feedback as a draft.
+    If the item is new in this tab, save the previous item's feedback as a draft.
     """
     whole = is_action_shown_whole(item_id, presentation.action)
     text = seen_digest(presentation, list_opened_texts(presentation), action_whole=whole)
@@ -65,7 +65,12 @@ def mark_shown(item_id: int, presentation: Presentation, draft: KeptDraft | None
         drafts.save_previous_feedback(item_id)
         st.session_state["shown_item"] = item_id
         st.session_state["shown_ms"] = now_ms()
-        st.session_state["editing"] = item_id if draft and drafts.has_edit(draft) else None
+
+
+def open_draft(item_id: int, draft: KeptDraft) -> None:
+    """Open the drafted edit of an item that is new in this tab, or close the edit of the previous item."""
+    if st.session_state.get("shown_item") != item_id:
+        st.session_state["editing"] = item_id if drafts.has_edit(draft) else None
         st.session_state.pop("edit_as_text", None)
 
 

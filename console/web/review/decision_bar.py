@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -11,7 +11,6 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, digits, gettext_noop
 from console.review import decisions
-from console.review.blinding import list_remedies
 from console.review.marked_steps import takes_marks
 from console.review.reasons import list_reasons, reason_code, reason_text
 from console.review.resolution import is_judgement_only
@@ -39,9 +38,6 @@ RULES = gettext_noop(
 
 _ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the answer away.")
 _LABELS = {Label.ALIGNED: gettext_noop("Mark as correct"), Label.MISALIGNED: gettext_noop("Mark as incorrect")}
-
-_MOST_REMEDIES = 9
-"""The number of alternatives with a shortcut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +69,10 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
     with st.bottom, st.container(key="decision-bar"):
         for reason in dict.fromkeys(offer.withheld.values()):
             st.text(reason)
-        draw_part(boundary.EDIT, lambda: _show_edit_aside(item, drafts.find_put_aside(item, draft.edit)), None)
-        if offer.editing:
-            offer = _show_edit(claim, offer, draft.edit)
-            draw_part(boundary.REMEDIES, lambda: _show_remedies(claim), None)
+        draw_part(boundary.EDIT, lambda: edit_form.show_aside(item, drafts.find_put_aside(item, draft.edit)), None)
         if not offer.whole:
             draw_part(boundary.WHOLE, lambda: _show_whole_button(claim), None)
-        field, buttons = st.columns([5, 8], vertical_alignment="bottom")
+        field, buttons = st.columns([4, 9], vertical_alignment="bottom")
         with field:
             if offer.words:
                 draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, _words_label(run)), None)
@@ -98,32 +91,6 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
                     None,
                 )
             _buttons(offer)
-
-
-def _show_edit(claim: Claim, offer: _Offer, draft: str) -> _Offer:
-    """Draw the edit form; if that fails, keep the text of the edit and return the offer without the form."""
-
-    place = st.empty()
-
-    def draw() -> bool:
-        with place.container():
-            edit_form.edit_form(claim, draft)
-        return True
-
-    if draw_part(boundary.EDIT, draw, False):
-        return offer
-    place.empty()
-    _show_edit_aside(claim.item_id, drafts.put_edit_aside(claim.item_id, draft))
-    return replace(offer, editing=False)
-
-
-def _show_edit_aside(item: int, text: str) -> None:
-    """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
-    if text:
-        st.caption(
-            _("Your edit of {item} could not be opened. The text of your edit is kept:").format(item=named(item))
-        )
-        st.code(text, language=None, wrap_lines=True)
 
 
 def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
@@ -167,7 +134,7 @@ def _words_label(run: tables.Run) -> str:
 def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     item = offer.item
     fields = drafts.field_keys(claim) if offer.editing else []
-    remedies = _remedy_keys(claim) if offer.editing else {}
+    remedies = edit_form.remedy_keys(claim) if offer.editing else {}
     refused_item, count, in_error = st.session_state.get("edit_refused", (0, 0, ""))
     # With alternatives, the digits act at once, so no field gets the focus.
     focus = fields[0] if fields and not remedies else f"item:{alias(item)}"
@@ -178,7 +145,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         item_id=alias(item),
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
-        field_keys=fields,
+        field_keys=dict.fromkeys(fields) | (edit_form.list_unchanged(claim) if fields else {}),
         choice_key=reasons_key(item) if offer.reasons else None,
         on_draft=drafts.save_draft,
         words_key=words_key(item) if offer.words and not offer.editing else None,
@@ -240,34 +207,6 @@ def _show_whole_button(claim: Claim) -> None:
     st.caption(_(decisions.NOT_WHOLE))
     words, item = _("Show full action ({count} characters)").format(count=digits(len(action))), claim.item_id
     key_button(words, "O", f"whole-{alias(item)}", actions.show_whole_action, item, action, type="primary")
-
-
-def _show_remedies(claim: Claim) -> None:
-    found = list_remedies(claim)[:_MOST_REMEDIES]
-    if not found:
-        return
-    st.caption(_("The agent proposed these actions. Press a number to send one as your edit, or F to write your own:"))
-    with st.container(horizontal=True, key="remedies"):
-        for number, action in enumerate(found, start=1):
-            # As code, because the text is the agent's and could contain Markdown.
-            name = _remedy_key(claim, number)
-            key_button(_as_code(action), str(number), name, actions.decide_remedy, claim.item_id, number)
-
-
-def _remedy_keys(claim: Claim) -> dict[str, str]:
-    if st.session_state.get("editing") != claim.item_id:
-        return {}
-    numbers = range(1, len(list_remedies(claim)[:_MOST_REMEDIES]) + 1)
-    return {str(number): _remedy_key(claim, number) for number in numbers}
-
-
-def _remedy_key(claim: Claim, number: int) -> str:
-    return f"remedy-{alias(claim.item_id)}-{number}"
-
-
-def _as_code(action: str) -> str:
-    flat = " ".join(action.split()).replace("`", "'")
-    return f"`{flat if len(flat) <= 60 else flat[:59] + '…'}`"
 
 
 def _buttons(offer: _Offer) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 
 import orjson
 import streamlit as st
@@ -10,16 +12,54 @@ import streamlit as st
 from console.errors import BadInput, Refused
 from console.language import _
 from console.review import decisions
-from console.review.edit_fields import EditField, FieldKind, edit_fields
+from console.review.blinding import list_remedies
+from console.review.edit_fields import EditField, FieldKind, changed_arguments, edit_fields
 from console.web.review import actions, drafts
-from console.web.review.own_items import alias
+from console.web.review.own_items import alias, named
+from console.web.widgets import boundary
+from console.web.widgets.boundary import draw_part
 from console.web.widgets.changes import change_html
+from console.web.widgets.hotkeys import key_button
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_problem
-from storage.queue import Claim
+from storage import tables
+from storage.queue import Claim, KeptDraft
 
 _SHORT, _WORD = 60, 16
 _NARROW, _WIDE = 170, 360
+_MOST_REMEDIES = 9
+"""The number of alternatives with a shortcut."""
+
+
+def find_editor(claim: Claim, run: tables.Run, draft: KeptDraft) -> Callable[[], None] | None:
+    """Return the function that draws the edit of the item and the agent's alternatives; return None without an edit."""
+    actions.open_draft(claim.item_id, draft)
+    is_open = decisions.can_edit(run) and st.session_state.get("editing") == claim.item_id
+    return partial(_show_edit, claim, draft.edit) if is_open else None
+
+
+def _show_edit(claim: Claim, draft: str) -> None:
+    """Draw the edit form and the alternatives; if the form fails, close it and keep the text of the edit."""
+    place = st.empty()
+
+    def draw() -> bool:
+        with place.container():
+            edit_form(claim, draft)
+        return True
+
+    if not draw_part(boundary.EDIT, draw, False):
+        place.empty()
+        show_aside(claim.item_id, drafts.put_edit_aside(claim.item_id, draft))
+    draw_part(boundary.REMEDIES, lambda: _show_remedies(claim), None)
+
+
+def show_aside(item: int, text: str) -> None:
+    """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
+    if text:
+        st.caption(
+            _("Your edit of {item} could not be opened. The text of your edit is kept:").format(item=named(item))
+        )
+        st.code(text, language=None, wrap_lines=True)
 
 
 def edit_form(claim: Claim, draft: str) -> None:
@@ -87,6 +127,14 @@ def _label(field: EditField) -> str:
     return f"{name} ({_(field.kind)})"
 
 
+def list_unchanged(claim: Claim) -> dict[str, str]:
+    """Return the text of each field if the edit has the same values as the pending action, else nothing."""
+    with suppress(BadInput):
+        if not changed_arguments(decisions.pending_action(claim), drafts.written(claim)):
+            return drafts.list_drafted_fields(claim.item_id)
+    return {}
+
+
 def _show_change(claim: Claim) -> None:
     pending = decisions.pending_action(claim)
     try:
@@ -101,3 +149,30 @@ def _show_change(claim: Claim) -> None:
         decisions.check_written_edit(claim, edited, allow_other_tool=True)
     except (BadInput, Refused) as refusal:
         show_problem(str(refusal))
+
+
+def _show_remedies(claim: Claim) -> None:
+    found = list_remedies(claim)[:_MOST_REMEDIES]
+    if not found:
+        return
+    st.caption(_("The agent proposed these actions. Press a number to send one as your edit, or F to write your own:"))
+    with st.container(horizontal=True, key="remedies"):
+        for number, action in enumerate(found, start=1):
+            # As code, because the text is the agent's and could contain Markdown.
+            name = _remedy_key(claim, number)
+            key_button(_as_code(action), str(number), name, actions.decide_remedy, claim.item_id, number)
+
+
+def remedy_keys(claim: Claim) -> dict[str, str]:
+    """Return the shortcuts of the agent's alternatives with their widget keys."""
+    numbers = range(1, len(list_remedies(claim)[:_MOST_REMEDIES]) + 1)
+    return {str(number): _remedy_key(claim, number) for number in numbers}
+
+
+def _remedy_key(claim: Claim, number: int) -> str:
+    return f"remedy-{alias(claim.item_id)}-{number}"
+
+
+def _as_code(action: str) -> str:
+    flat = " ".join(action.split()).replace("`", "'")
+    return f"`{flat if len(flat) <= 60 else flat[:59] + '…'}`"

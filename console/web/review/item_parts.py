@@ -86,16 +86,18 @@ def _decided_html(claim: Claim, reviewer: str) -> str:
     return actions.decision_html(answered, claim) if answered else ""
 
 
-def show_item(view: ReviewView, above: str, *, is_decided: bool) -> Callable[[], None]:
+def show_item(
+    view: ReviewView, above: str, *, is_decided: bool, editor: Callable[[], None] | None = None
+) -> Callable[[], None]:
     """Draw the item below the HTML `above`; return the function that draws the further steps.
 
-    If the item cannot be drawn, draw the task and the pending action in full as plain text.
+    If the item cannot be drawn, draw the task and the pending action in full as plain text. `editor` draws the edit.
     """
     item, shown = view.claim.item_id, view.presentation
     whole = draw_part(boundary.WHOLE, lambda: is_decided or actions.is_action_shown_whole(item, shown.action), False)
 
     def draw() -> Callable[[], None] | None:
-        return show_presentation(shown, above, action_whole=whole, item=item, note=_wrong_html(view))
+        return show_presentation(shown, above, action_whole=whole, item=item, note=_wrong_html(view), editor=editor)
 
     if (further := draw_part(boundary.ITEM, draw, None)) is not None:
         return further
@@ -103,6 +105,8 @@ def show_item(view: ReviewView, above: str, *, is_decided: bool) -> Callable[[],
     st.text(shown.task)
     actions.show_whole_action(item, shown.action)
     st.code(shown.action or _("No pending action: the agent stopped without a result."), language=None, wrap_lines=True)
+    if editor is not None:
+        editor()
     return lambda: None
 
 
@@ -125,7 +129,7 @@ def mark_shown(view: ReviewView) -> None:
     item, shown = view.claim.item_id, view.presentation
 
     def mark() -> bool:
-        actions.mark_shown(item, shown, view.draft)
+        actions.mark_shown(item, shown)
         return True
 
     if not draw_part(boundary.ITEM, mark, False):

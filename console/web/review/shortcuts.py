@@ -6,33 +6,15 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from console.language import _, gettext_noop
+from console.language import _
 from console.web.review.own_items import alias
 from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
+from console.web.widgets.messages import GUIDES
 
 _COOKIE = "ia_keys"
-_KEYS = {
-    "A": gettext_noop("approve the action, or mark it correct"),
-    "X": gettext_noop("reject the action, or mark it incorrect"),
-    "E": gettext_noop("edit the action"),
-    gettext_noop("1 to 7"): gettext_noop("select a reason; press again to clear it"),
-    gettext_noop("1 to 9, after E"): gettext_noop("send one of the alternatives that the agent proposed"),
-    gettext_noop("F, after E"): gettext_noop("write your own edit"),
-    "W": gettext_noop("write feedback to the agent"),
-    gettext_noop("[ and ]"): gettext_noop("move over the steps"),
-    gettext_noop(". (period)"): gettext_noop("mark the step as wrong, with the text that you selected"),
-    gettext_noop("Ctrl or Cmd + Enter"): gettext_noop("reject with your feedback; while editing: send the edit"),
-    "O": gettext_noop("show all of a long action, which is required before an approval"),
-    "S": gettext_noop("skip the item; it comes back after your other items"),
-    "U": gettext_noop("undo your latest decision"),
-    gettext_noop("K or ←"): gettext_noop("show your earlier decisions"),
-    gettext_noop("J or →"): gettext_noop("show your later decisions, then the current item"),
-    "Esc": gettext_noop("leave the text field"),
-    "?": gettext_noop("show this list"),
-}
-OF_MARKS = frozenset((gettext_noop("[ and ]"), gettext_noop(". (period)")))
-OF_EDITS = frozenset(("E", gettext_noop("1 to 9, after E"), gettext_noop("F, after E")))
+OF_MARKS = frozenset(("[ and ]", ". (period)"))
+OF_EDITS = frozenset(("E", "1 to 9, after E", "F, after E"))
 OF_REASONS = frozenset(("1 to 7",))
 OF_FEEDBACK = frozenset(("W",))
 """The shortcuts that some items do not have."""
@@ -52,7 +34,7 @@ def help_button(item: int, absent: Collection[str] = ()) -> None:
 
 
 def _list(absent: Collection[str]) -> None:
-    shown = {key: words for key, words in _KEYS.items() if key not in absent}
+    shown = {key: words for key, words in GUIDES["keys"].items() if key not in absent}
     rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in shown.items())
     show_html(f'<dl class="ia-keys">{rows}</dl>')
     st.caption(_("Shortcuts are ignored while you type and for the first 0.4 s of an item."))

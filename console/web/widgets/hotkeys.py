@@ -23,7 +23,7 @@ def hotkeys(
     item_id: str | int | None = None,
     enabled: bool = True,
     draft_keys: Sequence[str] = (),
-    field_keys: Sequence[str] = (),
+    field_keys: Mapping[str, str | None] | None = None,
     choice_key: str | None = None,
     on_draft: OnDraft | None = None,
     words_key: str | None = None,
@@ -40,24 +40,27 @@ def hotkeys(
     sentence shows the sentence. A key bound to `~` and a word sends the word in the event `ia-step`. All shortcuts
     are off while a dialog is open, and for 400 ms after a new `item_id`. Afterwards the page's body has the id in
     `data-ia-keys`, and the badges show that shortcuts are on. With `words_key`, Ctrl+Enter works only if that field has
-    text, which the body's `data-ia-words` indicates. `focus` is a widget's key or `item:ID`; a new value moves the
-    focus. `said` is the text that a screen reader announces for a new item.
+    text, which the body's `data-ia-words` indicates. While the fields in `field_keys` have their texts there, the
+    submit button is off, and Ctrl+Enter states the reason. `focus` is a widget's key or `item:ID`; a new value moves
+    the focus. `said` is the text that a screen reader announces for a new item.
     """
     behaviour = {
         "page": dict(bindings),
         "item": str(item_id or ""),
         "enabled": enabled,
         "draft_keys": list(draft_keys),
-        "field_keys": list(field_keys),
+        "field_keys": list(field_keys or {}),
         "choice_key": choice_key,
         "words_key": words_key,
+        "unchanged": {key: text for key, text in (field_keys or {}).items() if text is not None},
         "focus": focus,
         "said": said,
-        "states": {"typing": _("Writing…"), "saving": _("Saving…"), "saved": _("Draft saved")},
+        "states": {"typing": _("Writing…"), "saving": _("Saving…"), "saved": _("Draft saved"), "same": _(_SAME)},
     }
     _mount(behaviour, on_draft)
 
 
+_SAME = gettext_noop("Nothing is changed yet. Change a value to send the edit.")
 CTRL_ENTER = gettext_noop("Ctrl+Enter")
 
 

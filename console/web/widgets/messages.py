@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from html import escape
+from importlib.resources import files
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from console.language import _
+from console.trajectory.strict_yaml import read_data
 from console.web.widgets.markup import plain, show_html
 
 
@@ -47,3 +49,14 @@ def show_done(sentence: str) -> None:
 def done_html(sentence: str) -> str:
     """Return the result of an action as HTML."""
     return f'<div class="ia-done" role="status">{" ".join(escape(sentence).split())}</div>'
+
+
+GUIDES = read_data(files(__package__) / "guides.yaml", dict[str, dict[str, str]])
+"""The tours and the list of shortcuts: a title or a key, and its sentence."""
+
+
+def show_guide(name: str, heading: str) -> None:
+    """Draw the tour with this name below the heading."""
+    card = "<li><b>{}</b><span>{}</span></li>"
+    cards = "".join(card.format(plain(_(title)), plain(_(words))) for title, words in GUIDES[name].items())
+    show_html(f'<section aria-label="{plain(heading)}"><h2>{plain(heading)}</h2><ol>{cards}</ol></section>')

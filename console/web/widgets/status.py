@@ -132,7 +132,7 @@ def status_line_html(
         f"<b>{plain(run)}</b> · {plain(attempt).format(trial=claim.trial, number=claim.trial + 1, trials=trials)}",
         plain(queue).format(count=f"<b>{waiting}</b>", age=age(now_ms - (oldest_ms or 0))),
         budget_meter_html(claim.budget_cap, claim.budget_used),
-        plain(own).format(count=f"<b>{reviewed}</b>", seconds=f"{seconds or 0:.0f}"),
+        f'<span class="ia-own">{plain(own).format(count=f"<b>{reviewed}</b>", seconds=f"{seconds or 0:.0f}")}</span>',
         waiter_html(waiter, now_ms) if waiter else "",
     )
     return status_html(parts)

@@ -7,9 +7,9 @@ from itertools import islice
 
 import streamlit as st
 
-from console.environments.evidence import LIMITS, NONE_ASKED, NONE_CHOSEN, ORIGIN, WORDS, EvidenceTable
+from console.environments.evidence import LIMITS, ORIGIN, WORDS
 from console.language import _, digits
-from console.review.plain_text import cut_text, is_clipped, list_own_reasons
+from console.review.plain_text import cut_text, list_own_reasons
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     Block,
@@ -19,16 +19,14 @@ from console.review.presentation import (
 )
 from console.trajectory.terms import Term
 from console.web.widgets.browser import show_further_steps
-from console.web.widgets.changes import arguments_with_changes
 from console.web.widgets.markup import fold, mark_names, mark_terms, plain, shortened_note, show_html
-from console.web.widgets.pending_action import action_html, json_calls, origin_words
+from console.web.widgets.pending_action import action_html, evidence_html, json_calls
 from console.web.widgets.requirement_table import asked_spans, requirements_html
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
 from console.web.widgets.whole_texts import show_pictures, show_whole_texts
 
 _CHIPS = 8
 _FEW_REASONS = 3
-_NONE = (NONE_ASKED, NONE_CHOSEN)
 _LENGTHY_CHARS = 360
 _UNFOLDED_CHARS = 1_500
 _TWICE_CHARS = 4_000
@@ -37,22 +35,31 @@ _FIRST = 6
 
 
 def show_presentation(
-    presentation: Presentation, above: str = "", *, action_whole: bool = True, item: int | None = None, note: str = ""
+    presentation: Presentation,
+    above: str = "",
+    *,
+    action_whole: bool = True,
+    item: int | None = None,
+    note: str = "",
+    editor: Callable[[], None] | None = None,
 ) -> Callable[[], None]:
     """Draw a presentation below the HTML `above`; return the function that draws the further steps.
 
     Without `action_whole`, shorten a long pending action. With `item`, the presentation can get the focus. `note` is
-    the HTML above the steps.
+    the HTML above the steps. `editor` draws the edit of the action below the action.
     """
     rows = timeline_rows(presentation)
-    first = _view_html(presentation, list(islice(rows, _FIRST)), action_whole, note)
+    first, rest = _sheets(presentation, list(islice(rows, _FIRST)), action_whole, note, parted=editor is not None)
     named = f'<div class="ia-item" data-item="{item}" tabindex="-1">{first}</div>' if item is not None else first
     show_html(above + named)
+    if editor is not None:
+        editor()
+    show_html(rest)
     further = st.container(key="further-steps")
 
     def draw_further() -> None:
         with further:
-            show_further_steps(list(rows), first)
+            show_further_steps(list(rows), first + rest)
             show_pictures(presentation)
             show_whole_texts(presentation)
 
@@ -61,12 +68,20 @@ def show_presentation(
 
 def presentation_html(presentation: Presentation) -> str:
     """Return the presentation as HTML in reading order."""
-    return _view_html(presentation, list(timeline_rows(presentation)))
+    return _sheets(presentation, list(timeline_rows(presentation)))[0]
 
 
-def _view_html(presentation: Presentation, rows: Sequence[str], action_whole: bool = True, note: str = "") -> str:
-    blocks = "".join(_blocks(presentation, action_whole))
-    return f'<div class="ia-sheet">{blocks}{note}{timeline_html(presentation, rows)}</div>'
+def _sheets(
+    presentation: Presentation, rows: Sequence[str], whole: bool = True, note: str = "", *, parted: bool = False
+) -> tuple[str, str]:
+    """Return the presentation as one sheet and an empty text; if `parted`, as two sheets, parted below the action."""
+    blocks = list(_blocks(presentation, whole))
+    count = (3 if presentation.brief else 2) if parted else len(blocks)
+    rest = f"{note}{timeline_html(presentation, rows)}"
+    first, second = "".join(blocks[:count]), "".join(blocks[count:]) + rest
+    if not parted:
+        return f'<div class="ia-sheet">{first}{rest}</div>', ""
+    return f'<div class="ia-sheet">{first}</div>', f'<div class="ia-sheet">{second}</div>'
 
 
 def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
@@ -75,7 +90,7 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
         yield _block(Block.BRIEF, "ia-brief", _facts(presentation.brief))
     yield _block(presentation.heading, "ia-about", _about(presentation, action_whole))
     if presentation.requirements is not None:
-        beside = _table(presentation.table) if presentation.action else ""
+        beside = evidence_html(presentation.table) if _folds_table(presentation) else ""
         yield _block(Block.REQUIREMENTS, "ia-requirements", requirements_html(presentation, beside))
     if presentation.belief is not None:
         yield _block(Block.BELIEVES, "ia-belief", _belief(presentation))
@@ -149,27 +164,20 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
 
 def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(_(presentation.stamp))}</span>' if presentation.stamp else ""
-    origins = _origins(presentation, whole)
     seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
     if not presentation.action:
         stuck = presentation.heading is Block.STUCK
         words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
-        return f'<p class="ia-none">{plain(words)}</p>{_table(presentation.table)}{seen}'
-    action = action_html(presentation.action, stamp, whole=whole, origins=origins)
-    beside = "" if origins or presentation.requirements is not None else _table(presentation.table)
-    return action + beside + seen
+        return f'<p class="ia-none">{plain(words)}</p>{evidence_html(presentation.table)}{seen}'
+    sources = None if _folds_table(presentation) else presentation.table
+    return action_html(presentation.action, stamp, whole=whole, sources=sources) + seen
 
 
-def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
-    """Return the source of each argument; return no sources unless one call has all these arguments."""
-    if presentation.requirements is not None:
-        return {}
-    drawn = json_calls(presentation.action) if whole or not is_clipped(presentation.action) else []
-    if presentation.table is None or len(drawn) != 1:
-        return {}
-    names = {name for name, _html, _value in arguments_with_changes(drawn[0].arguments)}
-    origins = {row[0]: row[-1] for row in presentation.table.rows}
-    return origins if origins.keys() <= names else {}
+def _folds_table(presentation: Presentation) -> bool:
+    """Return whether the requirements replace the table, because it does not stand within the arguments."""
+    if presentation.requirements is None or presentation.table is None or not presentation.action:
+        return False
+    return presentation.table.columns[-1] != ORIGIN or not json_calls(presentation.action)
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
@@ -189,18 +197,6 @@ def _seen(presentation: Presentation, number: int, text: str) -> str:
         note = _("show all {count} characters").format(count=digits(len(text)))
         shown = fold(mark_terms(short, presentation.terms), note, text, presentation.terms, "")
     return f'<div class="ia-seen"><b>{plain(who.format(number=number))}</b> {shown}</div>'
-
-
-def _table(table: EvidenceTable | None) -> str:
-    if table is None:
-        return ""
-    head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)
-    told = table.rows if table.columns[-1] != ORIGIN else [(*row[:-1], origin_words(row[-1])) for row in table.rows]
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{plain(_(cell) if cell in _NONE else cell)}</td>" for cell in row) + "</tr>"
-        for row in told
-    )
-    return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _belief(presentation: Presentation) -> str:

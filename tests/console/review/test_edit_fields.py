@@ -30,9 +30,9 @@ def test_what_is_no_call_with_arguments_has_no_fields(action):
 
 def test_each_field_has_its_kind():
     kinds = {field.name: str(field.kind) for field in edit_fields(COMPACT)}
-    assert kinds == {"amount": "number", "to": "text", "ids": "list, as JSON", "now": "one of"}
+    assert kinds == {"amount": "number", "to": "text", "ids": "list, as JSON", "now": "choice"}
     (to,) = [field for field in edit_fields(COMPACT, SCHEMA) if field.name == "to"]
-    assert (str(to.kind), to.choices) == ("one of", ("Zoë", "Ann"))
+    assert (str(to.kind), to.choices) == ("choice", ("Zoë", "Ann"))
     assert {field.tool for field in edit_fields(SEVERAL)} == {"pay", "send_mail"}
 
 

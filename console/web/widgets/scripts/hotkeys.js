@@ -12,6 +12,7 @@ const OWN_ENTER = "button, a, summary, label, [role=button], [role=tab], [role=m
 // The spelling of aria-keyshortcuts.
 const SPOKEN = { "ctrl+enter": "Control+Enter Meta+Enter", enter: "Enter", arrowleft: "ArrowLeft", arrowright: "ArrowRight" }
 const MENU = "[data-testid=stPopoverBody]"
+const SUBMIT = "[class*='st-key-submit-'] button"
 const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
 // Streamlit may end this component and begin it again while the page shows the same item, which is not a new item.
@@ -48,7 +49,10 @@ function begin(parentElement) {
   on(document, "keyup", (event) => state.down.delete(event.code))
   on(window, "blur", () => state.down.clear())
   on(document, "input", (event) => typed(state, event.target))
-  on(document, "click", (event) => chosen(state, event.target))
+  on(document, "click", (event) => {
+    if (refuses(state, event)) return
+    chosen(state, event.target)
+  })
   on(document, "focusout", (event) => left(state, event.target))
   on(document, "visibilitychange", () => document.hidden && flush(state))
   on(window, "pagehide", () => flush(state))
@@ -87,6 +91,7 @@ function pressed(state, event) {
   if (name === "ctrl+enter" && state.data.words_key && !hasWords(state)) return
   if (key.startsWith("!")) return say(state, key.slice(1))
   if (key.startsWith("~")) return document.dispatchEvent(new CustomEvent("ia-step", { detail: key.slice(1) }))
+  if (name === "ctrl+enter" && isUnchanged(state)) return say(state, state.data.states.same)
   if (held || performance.now() - state.shownAt < DWELL_MS || isSending(state)) return
   if (name === "ctrl+enter" && state.data.field_keys.length) state.sentAt = performance.now()
   press(state, key, field)
@@ -196,10 +201,26 @@ function hasWords(state) {
   return Boolean(area?.value.trim())
 }
 
+// The server gets a text when its field is left, so the page itself tells whether the edit differs.
+function isUnchanged(state) {
+  const texts = Object.entries(state.data.unchanged ?? {})
+  const fields = texts.map(([key, text]) => [bound(key), text]).filter(([field]) => field?.matches("textarea, input:not([role=combobox])"))
+  return texts.length > 0 && fields.every(([field, text]) => field.value === text)
+}
+
+function refuses(state, event) {
+  if (!(event.target instanceof Element) || !event.target.closest(SUBMIT) || !isUnchanged(state)) return false
+  event.preventDefault()
+  event.stopImmediatePropagation()
+  say(state, state.data.states.same)
+  return true
+}
+
 // A field of the next item appears shortly after this component gets its data.
 function markWords(state) {
   const mark = () => {
     if (state.stop.signal.aborted) return
+    document.querySelectorAll(SUBMIT).forEach((each) => each.setAttribute("aria-disabled", isUnchanged(state)))
     if (hasWords(state)) document.body.dataset.iaWords = "yes"
     else delete document.body.dataset.iaWords
   }

@@ -157,7 +157,7 @@ def test_a_call_is_a_table_with_its_exact_text_folded(parse):
     action = 'refund({"order":"#W1","items":["a","b"],"amount":12.5,"note":"<b>now</b>"})'
     page = parse(checkpoint_html(checkpoint(environment="tau-bench", action=action)))
     table = page.within("ia-arguments")
-    for words in ("order", "#W1", '["a", "b"]', "12.5", "<b>now</b>"):
+    for words in ("order", "#W1", "items 1", "items 2", "12.5", "<b>now</b>"):
         assert words in table
     assert action in page.within("ia-exact")
 
@@ -283,11 +283,37 @@ def test_each_argument_stands_once_with_where_it_comes_from(parse):
     assert not page.within("ia-evidence")
 
 
-def test_several_calls_keep_their_table(parse):
+def test_the_arguments_of_several_calls_stand_once_with_their_sources(parse):
     two = replace(REFUND, action='refund_order({"order":13})\nmail({"to":"Bo"})')
     page = parse(checkpoint_html(two))
-    assert "source" in page.within("ia-evidence")
-    assert not page.within("ia-origin")
+    assert page.within("ia-origin") == "from the agent alonefrom the agent alone"
+    assert not page.within("ia-evidence")
+
+
+def test_a_nested_value_is_named_by_its_path_and_has_its_own_source(parse):
+    seen = '{"items":[{"sku":"LAMP-7","count":1},{"sku":"BULB-2","count":3}]}'
+    nested = 'refund_order({"items":[{"sku":"LAMP-7","count":1},{"sku":"BULB-9","count":3}],"tags":[],"notify":true})'
+    point = replace(REFUND, steps=(Step("", 'get_order({"order":12})', seen),), action=nested)
+    html = checkpoint_html(point)
+    about = html[html.index("ia-about") : html.index("ia-timeline")]
+    rows = re.findall(
+        r'<tr><th scope="row">(.*?)</th><td[^>]*>(.*?)</td>(?:<td class="ia-origin">(.*?)</td>)?</tr>', about
+    )
+    assert rows == [
+        ("items 1 · sku", "LAMP-7", "from step 1, get_order"),
+        ("items 1 · count", "1", "from step 1, get_order"),
+        ("items 2 · sku", "BULB-9", "from the agent alone"),
+        ("items 2 · count", "3", "from step 1, get_order"),
+        ("tags", "[]", ""),
+        ("notify", "true", "from the agent alone"),
+    ]
+
+
+def test_a_value_within_a_command_has_a_row_with_its_own_source(parse):
+    command = 'bash({"command":"psql -c \'delete from orders where id = 12\'"})'
+    page = parse(checkpoint_html(replace(REFUND, action=command)))
+    assert page.within("ia-origin").count("from") == 2
+    assert not page.within("ia-evidence")
 
 
 def test_names_in_a_detectors_sentence_are_in_code_and_stay_text(parse):
