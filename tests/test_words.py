@@ -43,6 +43,23 @@ def test_templates_and_data_are_read(name, content, tmp_path):
     assert list(list_violations([file]))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The link works once. It keeps this browser signed in.\n",
+        "| run | what it does |\n|---|---|\n| `start` | This works once. |\n",
+        f"- {'One `long code` of far too many words ' * 5}.\n",
+    ],
+)
+def test_each_sentence_of_the_handbook_is_short_and_names_its_subject(content, tmp_path):
+    file = tmp_path / "handbook" / "reviewer.md"
+    file.parent.mkdir()
+    file.write_text(content)
+    assert list(list_violations([file]))
+    file.write_text("The link works once. This link keeps the browser signed in..\n")
+    assert not list(list_violations([file]))
+
+
 def test_plain_text_passes(tmp_path):
     file = Path(tmp_path / "room.py")
     file.write_text('def load():\n    """Return the run, or None."""\n\n\nprint("Choose another name, please.")\n')

@@ -71,6 +71,10 @@ NOT_A_VERB = re.compile(
     r"when|if|same|nothing|both|any|some|no|as|in|of|by|with|for|from|up|this|there|so|here)\b",
     re.IGNORECASE,
 )
+OPENING_PRONOUN = re.compile(
+    r"[\W_]*(?:They|It|Its|Their|(?:This|That) (?:\w*[^\Ws]s|can|may|must|will)|"
+    r"(?:These|Those) (?:are|were|have|can|may|must|will|do|hold|mean|count))\b"
+)
 VERBS_IN_S = {
     "pass",
     "process",
@@ -195,6 +199,17 @@ def list_violations(paths: list[Path]) -> Iterator[str]:
             yield f"{where}: starts with no verb: {flat[:70]}"
         if text.kind == "text" and (long := _longest_sentence(flat)) > LONGEST_SENTENCE:
             yield f"{where}: a sentence of {long} words: {flat[:90]}"
+        if text.kind == "document" and "handbook" in text.path.parts:
+            yield from (f"{where}: {wrong}" for wrong in _judge_sentences(flat))
+
+
+def _judge_sentences(text: str) -> Iterator[str]:
+    """Yield what is wrong with the length or the first word of each sentence or table cell of a paragraph."""
+    for sentence in re.split(r"\s*\|\s*|(?<=[.!?])\s+|(?<=[:;])\s+(?=[A-Z])", re.sub(r"^(?:[-*#]+|\d+\.) ", "", text)):
+        if len(sentence.split()) > LONGEST_SENTENCE:
+            yield f"a sentence of {len(sentence.split())} words: {sentence[:90]}"
+        if OPENING_PRONOUN.match(sentence):
+            yield f"starts with a pronoun; name the thing: {sentence[:70]}"
 
 
 def _starts_with_verb(docstring: str) -> bool:

@@ -63,7 +63,7 @@ def meanings() -> dict[str, str]:
 def _draw_conformance() -> str:
     known = read_data(_HERE / "approval_conformance.yaml", _Conformance)
     numbers = [str(number) for number, _ in enumerate(known.cases, 1)]
-    head = ["way in", "version", "tried on", *numbers]
+    head = ["entry point", "version", "tried on", *numbers]
     rows = [[name, way.version, way.date, *way.cells] for name, way in known.ways.items()]
     table = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
     cases = ", ".join(f"{number} {case}" for number, case in zip(numbers, known.cases, strict=True))
