@@ -222,8 +222,7 @@ def _keep(target: Path) -> Path | None:
         _copy(target, kept)
     except sqlite3.DatabaseError:
         # Too damaged to be read as a database: kept as it is, under another name.
-        kept.unlink(missing_ok=True)
-        target.rename(kept)
+        target.replace(kept)
         for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))

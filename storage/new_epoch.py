@@ -227,8 +227,8 @@ def begin_epoch(
             unread=unread,
             changed=changed,
         )
-        blank = {"run_id": None, "subject": "", "before": json.dumps(epoch - 1), "after": json.dumps(epoch)}
-        content = {**blank, "at_ms": now_ms, "detail": json.dumps(asdict(found)), **about}
+        epochs_told = {"before": json.dumps(epoch - 1), "after": json.dumps(epoch)}
+        content = {"run_id": None, "at_ms": now_ms, "detail": json.dumps(asdict(found)), **epochs_told, **about}
         audit_chain.append(session.connection(), content)
         audit_chain.link_touched(session.connection().connection.cursor(), server=False)
     return found
@@ -316,7 +316,7 @@ def _refuse_other_ids(db: Transaction, table: str) -> None:
 
 def _take_rows(db: Transaction, table: str, key: str, left_out: tuple[str, ...]) -> None:
     names = [column.name for column in Table.metadata.tables[table].c if column.name not in left_out]
-    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in ("id", key))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names)
     listed = ", ".join(names)
     db.run(
         f"INSERT INTO main.{table} ({listed}) SELECT {listed} FROM replaced.{table} WHERE true "

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -270,6 +271,47 @@ def test_a_chain_that_was_removed_is_named(two_runs):
     assert check(two_runs)[0] == "Audit: the chain of run 1 was removed."
 
 
+def test_a_chain_without_links_is_named_by_its_end_or_by_the_seal(two_runs):
+    with writing(two_runs) as session:
+        session.add(tables.Run(id=3, name="r3", kind="gate", environment="generic", created_ms=1))
+    # The third chain was never sealed; the end of the first one says that it never had an event.
+    change(
+        two_runs,
+        "DELETE FROM event WHERE run_id IN (1, 3)",
+        "DELETE FROM event_link WHERE chain IN (1, 3)",
+        "UPDATE chain_end SET events = 0, hash = '' WHERE id = 1",
+    )
+    assert [each for each in check(two_runs) if "chain of run" in each] == [
+        "Audit: the chain of run 1 ends early; the last event, 12, was removed.",
+        "Audit: the chain of run 3 ends early; the last event, 14, was removed.",
+    ]
+
+
+def test_an_end_without_events_of_a_chain_that_was_never_sealed_is_no_problem(two_runs):
+    change(two_runs, "INSERT INTO chain_end (id, event_id, events, sealed, hash) VALUES (9, 0, 0, 0, '')")
+    assert check(two_runs) == []
+
+
+@pytest.mark.parametrize("change_of", ["place = place + 1", "previous_hash = 'x'"])
+def test_a_link_that_does_not_follow_the_one_before_is_named(two_runs, change_of):
+    last = "(SELECT max(event_id) FROM event_link WHERE chain = 2)"
+    change(two_runs, f"UPDATE event_link SET {change_of} WHERE event_id = {last}")
+    found = [each for each in check(two_runs) if "does not follow" in each]
+    assert found == [
+        "Audit: event 13 (turn 2) does not follow event 10 (turn 1); an event between them was removed, "
+        "or the order was changed."
+    ]
+
+
+def test_an_event_in_the_place_of_a_link_of_rows_is_named(two_runs):
+    rows = "(SELECT min(event_id) FROM event_link WHERE kind = 'rows of run' AND chain = 1)"
+    change(
+        two_runs,
+        f"INSERT INTO event (id, at_ms, actor, kind, subject, detail) VALUES ({rows}, 1, 'Eve', 'rows of run', '', '')",
+    )
+    assert check(two_runs) == ["Audit: event 5 (rows of run) is a link of rows, but an event was added to it."]
+
+
 def test_a_chain_that_was_written_anew_is_named(two_runs):
     change(
         two_runs,
@@ -292,6 +334,23 @@ def test_events_of_one_run_do_not_fit_into_the_chain_of_another(two_runs):
         two_runs, "UPDATE event_link SET chain = chain + 5 WHERE chain > 0", "UPDATE chain_end SET id = id + 5 WHERE id"
     )
     assert check(two_runs)[0].startswith("Audit: the link of event 5 (rows of run) was changed.")
+
+
+def test_a_link_of_rows_has_the_time_of_its_transaction_and_a_removed_row_leaves_no_salt(url):
+    began_ms = time.time_ns() // 1_000_000
+    with writing(url) as session:
+        session.add(tables.Agent(name="bot", name_key="bot", token_hash="x", created_ms=1))
+    links = "SELECT kind, at_ms FROM event_link ORDER BY event_id"
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        (kind, at_ms), salts = connection.execute(links).fetchone(), connection.execute("SELECT * FROM row_salt")
+        assert (kind, began_ms <= at_ms <= time.time_ns() // 1_000_000) == ("rows of agent", True)
+        assert [row[:-1] for row in salts] == [("agent", 1)]
+    with writing(url) as session:
+        session.delete(session.get_one(tables.Agent, 1))
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        assert [kind for kind, _ in connection.execute(links)] == ["rows of agent"] * 2
+        assert connection.execute("SELECT * FROM row_salt").fetchall() == []
+    assert check(url) == []
 
 
 def test_events_of_several_runs_in_one_transaction_are_in_their_chains(two_runs):

@@ -1,5 +1,6 @@
 """Backups taken and put back while others work."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
+import storage.backup
 from storage import tables
 from storage.backup import backup, name_in_folder, remove_old, restore
 from storage.check import check
@@ -103,11 +105,98 @@ def test_restoring_puts_the_rows_back_under_open_connections_and_keeps_the_repla
     assert check(url) == []
 
 
-def test_restoring_where_nothing_was(url, tmp_path):
+@pytest.mark.parametrize("was_emptied", [False, True])
+def test_restoring_where_nothing_was(url, tmp_path, was_emptied):
     add(url, "a")
-    copy, fresh = backup(url, tmp_path / "copy.db"), f"sqlite:///{tmp_path / 'new' / 'console.db'}"
-    assert restore(fresh, copy).kept is None
-    assert names(fresh) == ["a"]
+    copy, fresh = backup(url, tmp_path / "copy.db"), tmp_path / "new" / "console.db"
+    if was_emptied:
+        fresh.parent.mkdir(mode=0o700)
+        fresh.touch(mode=0o600)
+    assert restore(f"sqlite:///{fresh}", copy).kept is None
+    assert names(f"sqlite:///{fresh}") == ["a"]
+    assert [path.name for path in fresh.parent.iterdir() if "replaced" in path.name] == []
+
+
+def test_what_a_backup_and_a_restore_write_only_their_user_can_read(url, tmp_path):
+    copy, fresh = backup(url, tmp_path / "copies" / "copy.db"), tmp_path / "new" / "console.db"
+    restore(f"sqlite:///{fresh}", copy)
+    kept = restore(f"sqlite:///{fresh}", copy).kept
+    assert {path.stat().st_mode & 0o777 for path in (copy, fresh, kept)} == {0o600}
+    assert {path.parent.stat().st_mode & 0o077 for path in (fresh, kept)} == {0}
+
+
+def test_a_backup_is_on_the_disk_before_it_has_its_name_and_its_name_before_it_is_said(url, tmp_path, monkeypatch):
+    opened, synced, write = [], [], os.fsync
+
+    def sync(file):
+        opened.append(file)
+        synced.append((os.fstat(file).st_ino, (tmp_path / "copies" / "copy.db").exists()))
+        write(file)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    copy = backup(url, tmp_path / "copies" / "copy.db")
+    assert synced == [(copy.stat().st_ino, False), (copy.parent.stat().st_ino, True)]
+    for file in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(file)
+
+
+def test_a_restored_file_alone_holds_its_new_epoch(url, tmp_path):
+    restore(url, backup(url, tmp_path / "copy.db"))
+    alone = tmp_path / "alone.db"
+    alone.write_bytes(Path(url.removeprefix("sqlite:///")).read_bytes())
+    with closing(sqlite3.connect(f"file:{alone}?immutable=1", uri=True)) as connection:
+        assert connection.execute("SELECT epoch FROM database_key").fetchone() == (2,)
+
+
+def insert(url, table):
+    """Add a row with a number in each column that needs a value."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        needed = [name for _, name, _, is_needed, _, is_key in columns if is_needed and not is_key]
+        number = f"(SELECT 1 + count(*) FROM {table})"
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(f"INSERT INTO {table} ({', '.join(needed)}) SELECT {', '.join([number] * len(needed))}")
+
+
+@pytest.fixture
+def meanwhile(url, monkeypatch):
+    """A function that adds a row to one of these tables in each try of a restore, after it has copied the database."""
+
+    def add_rows(tables):
+        begun, begin_epoch = [], storage.backup.begin_epoch
+
+        def begin(*files, **options):
+            begun.append(files)
+            if len(begun) <= len(tables):
+                insert(url, tables[len(begun) - 1])
+            return begin_epoch(*files, **options)
+
+        monkeypatch.setattr(storage.backup, "begin_epoch", begin)
+        return begun
+
+    return add_rows
+
+
+def test_what_happens_during_a_restore_is_in_the_kept_file(url, tmp_path, meanwhile):
+    copy, changed = backup(url, tmp_path / "copy.db"), ("intent", "decision", "event")
+    begun = meanwhile(changed)
+    kept = restore(url, copy).kept
+    assert len(begun) == 4
+    assert [path for path in tmp_path.iterdir() if "replaced" in path.name] == [kept]
+    with closing(sqlite3.connect(kept)) as connection:
+        assert [connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in changed] == [(1,)] * 3
+
+
+def test_a_database_that_changes_all_the_time_is_not_replaced(url, tmp_path, meanwhile):
+    copy = backup(url, tmp_path / "copy.db")
+    begun = meanwhile(["intent"] * 9)
+    with pytest.raises(StorageError, match="changes too fast to be replaced"):
+        restore(url, copy)
+    assert len(begun) == 5
+    assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        assert connection.execute("SELECT count(*) FROM intent").fetchone() == (5,)
 
 
 def test_a_damaged_database_can_be_replaced(url, tmp_path):

@@ -25,6 +25,7 @@ from storage.backup import backup, restore
 from storage.check import check, epoch_of
 from storage.errors import StorageError
 from storage.queue import Claim
+from storage.tables.people import ENDED
 
 RUN, PAY = "shop-bot", "pay(1)"
 ASK = "{default: ask}"
@@ -217,8 +218,11 @@ def test_a_result_is_never_stored_with_an_intent_that_has_its_number_now(shop):
 def test_each_restore_raises_the_epoch_and_is_an_event(shop):
     copy = shop.backup()
     assert epoch_of(shop.url) == 1
-    assert [shop.restore(copy).went_back.epoch for _ in range(3)] == [2, 3, 4]
+    assert [shop.restore(copy).went_back.epoch for _ in range(2)] == [2, 3]
+    began_ms = now_ms()
+    assert shop.restore(copy).went_back.epoch == 4
     event = rows(shop.url, tables.Event)[-1]
+    assert began_ms <= event.at_ms <= now_ms()
     assert (event.kind, event.subject, event.before, event.after) == ("database restored", str(copy), "3", "4")
 
 
@@ -309,6 +313,16 @@ def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff, 
     staff(lambda session: session.delete(people.get_person(session, "Bob")))
     shop.restore(copy, keep_access=keep_access)
     assert staff.person("Bob").disabled_ms is not None
+
+
+@pytest.mark.parametrize("keep_access", [False, True])
+def test_an_agent_that_the_replaced_file_does_not_have_is_disabled_without_a_token(shop, staff, keep_access):
+    copy = shop.backup()
+    staff(lambda session: session.delete(session.get_one(tables.Agent, 1)))
+    shop.restore(copy, keep_access=keep_access)
+    (agent,) = rows(shop.url, tables.Agent)
+    assert (agent.disabled_ms is not None, agent.token_hash.startswith(ENDED)) == (True, True)
+    assert not staff.answers()
 
 
 def test_access_can_be_kept_as_it_is_now_but_no_go_ahead(shop, staff):
@@ -414,12 +428,15 @@ def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff, keep_a
 
 
 def test_access_ends_if_the_replaced_file_cannot_be_read(shop, staff, tmp_path):
+    channel = {"person_id": 1, "kind": "mail", "address": "ada@a.example", "events": "item.pending", "since_ms": 1}
+    staff(lambda session: session.add(tables.NoticeChannel(**channel)))
     copy, lost = shop.backup(), tmp_path / "lost" / "console.db"
     lost.parent.mkdir()
     lost.write_text("not a database any more, " * 400)
     found = restore(f"sqlite:///{lost}", copy, keep_access=True).went_back
     assert "cannot be read" in found.unread
     assert (found.sessions_ended, found.links_ended, found.tokens_ended, found.access_kept) == (1, 1, 1, False)
+    assert [row.muted for row in rows(f"sqlite:///{lost}", tables.NoticeChannel)] == [True]
     assert check(f"sqlite:///{lost}") == []
 
 

@@ -1,12 +1,15 @@
 """How long a request waits for a person, and which thresholds judge it."""
 
 import json
+import threading
 
 import pytest
+from sqlalchemy import Engine, event
 
 from console import runs
 from console.database import now_ms, reading, writing
 from console.errors import Refused, TooMany
+from console.gate import Gate
 from console.gate.agent_limits import refuse_run
 from console.gate.checks import Wait, check_id_of_item
 from console.gate.policy import Policy, policy_store
@@ -42,6 +45,82 @@ def ruled(**terms):
 def test_agent_that_waits_can_shorten_the_deadline_of_the_rule(timeout_ms, deadline_s, waits_ms):
     options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms, begins=True)
     assert options.deadline_ms(10_000, ruled(deadline_s=deadline_s)) == 10_000 + waits_ms
+
+
+def test_agent_that_comes_back_later_has_the_deadline_of_the_rule():
+    for timeout_ms in (None, 300, 500):
+        options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms)
+        assert options.deadline_ms(10_000, ruled(deadline_s=0.4)) == 10_400
+    assert SubmitOptions("sqlite://", "shop", timeout_ms=300).deadline_ms(10_000, ruled()) == 10_300
+
+
+@pytest.mark.parametrize(("timeout_ms", "until_ms"), [(None, 50_000), (1_000, 11_000), (60_000, 50_000)])
+def test_agent_waits_for_its_own_time_and_at_most_until_the_deadline(timeout_ms, until_ms):
+    assert SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms).wait_until_ms(10_000, 50_000) == until_ms
+
+
+@pytest.mark.parametrize(
+    ("beats", "deadline_s", "begins", "timeout_ms", "ends"),
+    [
+        (True, None, False, None, True),
+        (True, None, True, 5, True),
+        (True, 60, False, None, False),
+        (True, 60, False, 5, False),
+        (True, 60, True, None, False),
+        (True, 60, True, 5, True),
+        (False, None, True, 5, False),
+        (False, 60, True, 5, False),
+    ],
+)
+def test_a_check_ends_without_heartbeats_unless_its_agent_can_come_back(beats, deadline_s, begins, timeout_ms, ends):
+    options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms, begins=begins, beats=beats)
+    assert options.beats_under(ruled(deadline_s=deadline_s)) is ends
+
+
+def test_a_heartbeat_is_due_after_two_seconds_and_once_the_clock_was_set_back():
+    wait = Wait("sqlite://", None, now_ms() + 60_000, beaten_ms=10_000)
+    assert [wait.is_beat_due(at_ms) for at_ms in (9_999, 10_000, 11_999, 12_000)] == [True, False, False, True]
+
+
+def test_a_wait_is_over_at_its_deadline_or_with_its_cancellation():
+    wait, gone = Wait("sqlite://", None, now_ms() + 60_000), threading.Event()
+    assert [wait.is_over(wait.deadline_ms + more_ms) for more_ms in (-1, 0)] == [False, True]
+    cancellable = Wait("sqlite://", None, now_ms() + 60_000, gone)
+    assert not cancellable.is_over(now_ms())
+    gone.set()
+    assert cancellable.is_over(now_ms())
+    assert Wait("sqlite://", None, now_ms() - 1).is_over(0)
+
+
+LIMITED = "{default: ask, rules: [{tool: look, then: %s, limit: {count: 9, per: day}}]}"
+
+
+@pytest.mark.parametrize(
+    ("policy", "ask", "synchronous"),
+    [
+        ("default: allow", Gate.check, 1),
+        (LIMITED % "allow", Gate.check, 2),
+        ("default: ask", Gate.ask, 2),
+        ("default: deny", Gate.check, 2),
+        ("default: judge", Gate.ask, 1),
+        ("default: judge", Gate.check, 2),
+        (LIMITED % "judge", Gate.ask, 2),
+    ],
+)
+def test_what_a_check_rests_on_survives_a_power_cut(make_gate, policy, ask, synchronous):
+    gate, found = make_gate(policy, detector="random", threshold=1.0, critical=[]), []
+    gate.open()
+
+    def note(connection):
+        found.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+
+    event.listen(Engine, "commit", note)
+    try:
+        ask(gate, "Pay the bills.", [("look", "bills")], "look({})", task_id="a")
+    finally:
+        event.remove(Engine, "commit", note)
+    # 1 survives a killed process, 2 a power cut; the last of several commits is the one of the check.
+    assert found[-1] == synchronous
 
 
 @pytest.mark.parametrize(("run", "rule", "caller", "most"), [(3, 1, 2, 3), (1, 3, 2, 3), (1, 2, 3, 3), (1, 1, 1, 1)])

@@ -362,6 +362,16 @@ def test_waiting_agent_shows_that_it_lives(make_gate, stored):
     assert after.beats
 
 
+def test_waiting_agent_sends_its_heartbeat_once_in_two_seconds(make_gate, url, stored):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]")
+    waiting.beaten_ms = 0
+    assert waiting.look() is None
+    assert now_ms() - waiting.beaten_ms < 2_000
+    change_ask(url, heartbeat_ms=1)
+    assert waiting.look() is None
+    assert [ask.heartbeat_ms for ask in stored(tables.Ask)] == [1]
+
+
 def test_decision_about_another_action_runs_nothing(make_gate, person, url):
     gate = make_gate()
     waiting = gate.ask(TASK, STEPS, "pay[1]")

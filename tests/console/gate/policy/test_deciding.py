@@ -299,6 +299,16 @@ def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(ma
     assert gate.ask(TASK, STEPS, "pay[2]", task_id="march").reason is Reason.DENIED
 
 
+def test_rejection_stays_the_answer_under_a_rule_that_denies_by_now(make_gate, person, policy):
+    gate = make_gate(policy="default: ask")
+    wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("reject", "Not this one.")
+    rejected = wait.look()
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="a") == rejected
+    assert (rejected.reason, rejected.feedback) == (Reason.REJECTED, "Not this one.")
+
+
 def test_rule_that_allows_by_now_and_shadow_count_more_than_what_was_said_before(make_gate, person, policy):
     gate = make_gate(policy="default: ask")
     wait = gate.ask(TASK, STEPS, "look[1]", task_id="a")

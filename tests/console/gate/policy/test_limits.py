@@ -1,17 +1,23 @@
 """Limits of rules: so many actions, or so much of an argument, in a window; beyond it a person is asked."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from console import runs
 from console.auth import agents
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
-from console.gate import Reason
+from console.gate import Reason, limits
 from console.gate.checks import Wait
 from console.gate.policy import read_policy
-from console.gate.request import Asker
+from console.gate.policy.policy_store import PolicyVersion
+from console.gate.policy.rules import Limit, LimitedAmount, Ruling, Then
+from console.gate.request import NOBODY, Asker, Ruled, check_request
 from console.runs import housekeeping
 from storage import tables
+from storage.tables import RunKind
 
 TASK, STEPS = "Pay the bills.", [("look", "bills")]
 CALM = {"detector": "random", "threshold": 1.0, "critical": []}
@@ -82,6 +88,62 @@ def test_an_edited_amount_counts_in_place_of_the_one_that_was_asked_about(make_g
         assert waiting.look().reason is Reason.EDITED
     assert answers(gate, 1, pay, 10, task_id="b") == [False]
     assert answers(gate, 1, pay, 1, task_id="c") == [True]
+
+
+@pytest.fixture
+def count(url):
+    """A function that records one use at this time; another that says whether one more has room."""
+    version = PolicyVersion(1, 1, "default: ask", "ada", 0, own=True)
+
+    def use(work, at_ms, by="run", most=1, task_id="a", asker=NOBODY, amount=1.0, rule="few"):
+        request = replace(check_request(TASK, STEPS, "pay({})", task_id=task_id), asker=asker)
+        uses = (LimitedAmount(rule, Limit(most, 3_600, by), amount),)
+        with writing(url) as session:
+            run = runs.find(session, "shop") or runs.create(session, "shop", RunKind.GATE, 0)
+            session.flush()
+            return work(session, run, request, Ruled(version, Ruling(Then.ALLOW, rule, uses=uses)), at_ms)
+
+    return partial(use, limits.record_uses), partial(use, limits.has_room)
+
+
+def test_a_use_counts_for_the_length_of_its_window(count):
+    record, has_room = count
+    record(5_000)
+    assert [has_room(5_000 + after_ms) for after_ms in (0, 3_599_999, 3_600_000)] == [False, False, True]
+    assert has_room(5_000, rule="other")
+
+
+def test_uses_are_counted_by_task_agent_or_run(count):
+    record, has_room = count
+    for by in ("task", "agent", "run"):
+        record(5_000, by, asker=Asker(None, "bot"))
+    rooms = {
+        (by, what): has_room(5_000, by, **{"asker": Asker(None, "bot"), **other})
+        for by in ("task", "agent", "run")
+        for what, other in {"same": {}, "task": {"task_id": "b"}, "agent": {"asker": Asker(None, "cat")}}.items()
+    }
+    assert [key for key, has in rooms.items() if has] == [("task", "task"), ("agent", "agent")]
+    assert has_room(5_000, "agent", asker=Asker(1, "bot"))
+
+
+def test_amounts_are_added_without_an_error_of_rounding(count):
+    record, has_room = count
+    for _ in range(2):
+        record(5_000, amount=0.1)
+    assert has_room(5_000, amount=0.1, most=0.3)
+    assert not has_room(5_000, amount=0.1001, most=0.3)
+
+
+def test_uses_older_than_the_longest_window_are_removed(count, stored):
+    record, _ = count
+    day_ms = 86_400_000
+    for at_ms in (0, 8 * day_ms):
+        record(at_ms)
+    assert [use.at_ms for use in stored(tables.LimitUse)] == [0, 8 * day_ms]
+    record(8 * day_ms + 1, rule="other")
+    assert len(stored(tables.LimitUse)) == 3
+    record(8 * day_ms + 1)
+    assert [use.at_ms for use in stored(tables.LimitUse)] == [8 * day_ms, 8 * day_ms + 1, 8 * day_ms + 1]
 
 
 def test_window_ends_and_the_common_policy_counts_an_agent_over_all_its_runs(make_gate, url):
