@@ -22,6 +22,7 @@ from console.auth.people import Role
 from console.environments.environment import Judging
 from console.review.edit_fields import FieldKind
 from console.review.presentation import ActionStatus, Block
+from console.studies.design.instruments import shelf
 from console.trajectory import Outcome
 from console.trajectory.provenance import Source
 from console.trajectory.requirements import RequirementKind, Standing
@@ -44,7 +45,7 @@ def extracted():
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
     for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
         template.add(message, locations=[(f"console/{path}", None)])
-    for message in (*_names(), *_judgings(), *_onboarding(), *_refusals()):
+    for message in (*_names(), *_judgings(), *_onboarding(), *_instruments(), *_refusals()):
         template.add(message)
     return template
 
@@ -95,6 +96,15 @@ def _onboarding():
     yield from (example["why"] for example in told["examples"].values())
     guides = yaml.safe_load((ROOT / "console" / "web" / "widgets" / "guides.yaml").read_text("utf-8"))
     yield from (text for guide in guides.values() for pair in guide.items() for text in pair if len(text) > 3)
+
+
+def _instruments():
+    """Titles and instructions of the built-in questionnaires, and every text of those that are worded here."""
+    for one in shelf().values():
+        yield from filter(None, (one.title, one.instructions))
+        if one.source.startswith("Own items"):
+            yield from (one.ahead, one.scale.low_label, one.scale.high_label)
+            yield from (text for item in one.items for text in (item.question, item.ahead))
 
 
 def _refusals():

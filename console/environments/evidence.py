@@ -216,10 +216,9 @@ class Evidence:
     def table(self) -> EvidenceTable | None:
         """A purchase's options (asked, offered, chosen), else the arguments of the pending calls, else None."""
         if choices := self.purchase.choices if self.purchase else ():
-            asked = [asked_words(one.asked, self.terms) or one.asked or NONE_ASKED for one in choices]
             shown = [
-                (one.name, words, " · ".join(one.options), one.chosen or NONE_CHOSEN)
-                for one, words in zip(choices, asked, strict=True)
+                (one.name, asked_words(one.asked, self.terms), " · ".join(one.options), one.chosen or NONE_CHOSEN)
+                for one in choices
             ]
             return EvidenceTable(_CHOICES, tuple(shown))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
@@ -227,10 +226,10 @@ class Evidence:
 
 
 def asked_words(option: str, stated: Sequence[Term]) -> str:
-    """Return the user's own words for an option ("gray" for "gray with storage"), in their order, or ""."""
+    """Return the user's own words for an option ("gray" for "gray with storage"), in their order, or NONE_ASKED."""
     text = lowered(option)
     said = [term for term in stated if term.kind not in LIMITS and mentions(term, text)] if option else []
-    return ", ".join(dict.fromkeys(term.text for term in said))
+    return ", ".join(dict.fromkeys(term.text for term in said)) or option or NONE_ASKED
 
 
 _latest = threading.local()

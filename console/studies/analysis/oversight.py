@@ -87,20 +87,13 @@ def _pool(condition: str, items: pd.DataFrame) -> Pool:
             "label": items["gold_label"],
             "expected_cost": items["probability"].fillna(items["score"]),
             "priority": items["score"],
-            "inspected_ms": _milliseconds(items["decided_at"]),
+            "inspected_ms": (items["decided_at"] - pd.Timestamp(0, tz="UTC")).dt.total_seconds() * 1_000,
             "reported": wrong,
             "corrected": wrong & items["solved_later"].astype(bool),
         }
     )
     routing = str(rows["detector"].mode().iat[0])
     return Pool(condition, routing, "gold", rows)
-
-
-def _milliseconds(moments: pd.Series[pd.Timestamp]) -> pd.Series[float]:
-    known = moments.notna()
-    found = pd.Series(np.nan, index=moments.index)
-    found[known] = moments[known].astype("int64").astype(float)
-    return found
 
 
 def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:

@@ -194,10 +194,7 @@ _SELECTED: dict[str, Any] = {
 
 
 def items(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per item of the study's own runs, with the participant's current label if there is one.
-
-    An escalation is not a decision, so an escalated item has no label and no time of decision.
-    """
+    """Return one row per item of the study's own runs, with the participant's current decision, if any."""
     found = condition_runs(session, study_id)
     rows = [(*row, place) for place, arm in enumerate(found) if arm.run_id is not None for row in _of_run(session, arm)]
     raw = pd.DataFrame.from_records(rows, columns=[*_SELECTED, "arm"])

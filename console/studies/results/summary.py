@@ -76,10 +76,7 @@ def headline(session: Session, study_id: int) -> Headline:
 
 
 def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
-    """Return the number of current decisions and their total ms, for people (True) and simulated reviewers (False).
-
-    An escalation is not a decision.
-    """
+    """Return the number of current decisions and their total ms, for people (True) and simulated reviewers (False)."""
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
     joined = (
         _place.join(_person, _person.c.id == _place.c.participant_id)

@@ -63,7 +63,7 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
     participant, coming = tables.Participant, arrival or Arrival(code)
     with writing() as session:
         study, invited = find_study(session, coming)
-        refuse_unless_open(study)
+        refuse_unless_open(study, newcomer=True)
         outside_id = admit(session, study, coming, invited)
         refuse_beyond_pilot(session, study, design_of(study))
         free = (participant.study_id == study.id, participant.kind == ParticipantKind.HUMAN)

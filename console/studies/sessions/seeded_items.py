@@ -147,7 +147,7 @@ def _add_attention(
     rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
     where, first = _where(session, assignment), assignment.position * 100
     numbers = range(first, first + design.checks.attention)
-    items = [make_attention_check(where, number, rng.choice(list(Label))) for number in numbers]
+    items = [make_attention_check(where, number, rng.choice(list(Label)), design.language) for number in numbers]
     if not items:
         return
     run.feedback_mode, run.undo_ms = arm.feedback_mode, arm.undo_ms

@@ -70,6 +70,11 @@ _NOT_OPEN = {
     StudyStatus.CLOSED: gettext_noop("The study is closed. Everything you have done is saved. Thank you."),
 }
 
+_NOT_OPEN_TO_NEWCOMERS = _NOT_OPEN | {
+    StudyStatus.PAUSED: gettext_noop("This study is paused. Please try again later."),
+    StudyStatus.CLOSED: gettext_noop("This study is closed. Thank you for your interest."),
+}
+
 
 def first_stage(design: Design) -> ParticipantStage:
     """Return the first stage of a person who has just joined."""
@@ -103,10 +108,10 @@ def lock_participant(session: Session, participant_id: int) -> tuple[tables.Part
     return participant, session.get_one(tables.Study, participant.study_id)
 
 
-def refuse_unless_open(study: tables.Study) -> None:
+def refuse_unless_open(study: tables.Study, *, newcomer: bool = False) -> None:
     """Raise Refused, worded for the participant, if the study is not open."""
-    if sentence := explain_closed(study):
-        raise Refused(sentence)
+    if sentence := (_NOT_OPEN_TO_NEWCOMERS if newcomer else _NOT_OPEN).get(StudyStatus(study.status)):
+        raise Refused(_(sentence))
 
 
 def list_assignments(session: Session, participant_id: int | None) -> Sequence[tables.Assignment]:

@@ -75,9 +75,7 @@ _DROPPED = gettext_noop("{count} lines were left out because the record does not
 
 def name_status(standing: Standing) -> str:
     """Return the status as pages and the terminal show it, in English."""
-    if standing is Standing.BROKEN:
-        return _VIOLATED
-    return RECORD[standing] if standing is Standing.CANNOT_TELL else standing
+    return {Standing.BROKEN: _VIOLATED, Standing.CANNOT_TELL: RECORD[Standing.CANNOT_TELL]}.get(standing, standing)
 
 
 def name_object(one: Requirement) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.language import _
+from console.language import _, gettext_noop
 from console.review import decisions
-from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
+from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to, is_built_in
 from console.studies.design.part import Moment
 from console.studies.sessions import answering
 from console.studies.sessions.position import AtConfidence, AtQuestionnaire
@@ -18,6 +18,7 @@ from console.web.widgets.markup import show_html
 from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, question_html
 
 _SURE_PX = 420
+_WORDING = gettext_noop("The questions keep the wording of the published questionnaire.")
 
 
 def questionnaire(position: AtQuestionnaire) -> None:
@@ -26,7 +27,11 @@ def questionnaire(position: AtQuestionnaire) -> None:
     if asked is None:
         return
     between = position.participant.stage == Moment.BETWEEN
-    show_html(head_html(_(asked.title), over=name_part(position) if between else "") + prose_html(asked.instructions))
+    over = name_part(position) if between else ""
+    show_html(head_html(_(asked.title), over=over) + prose_html(_translate(asked, asked.instructions)))
+    first = asked.items[0].question
+    if is_built_in(asked) and _(_WORDING) != _WORDING and _(first) == first:
+        show_html(prose_html(_(_WORDING)))
     # The key includes the condition, so that the instrument is empty again after the next part.
     page = f"{asked.name}-{position.condition}"
     with st.form(f"instrument-{page}", border=False):
@@ -56,14 +61,22 @@ def confidence(position: AtConfidence) -> None:
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 
+def _translate(instrument: Instrument, text: str) -> str:
+    """Translate a text of a built-in instrument; leave a researcher's text as it is."""
+    return _(text) if text and is_built_in(instrument) else text
+
+
 def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     scale, low, high = instrument.scale, "", ""
     if item.kind == "scale":
-        low, high = item.low_label or scale.low_label, item.high_label or scale.high_label
+        low = _translate(instrument, item.low_label or scale.low_label)
+        high = _translate(instrument, item.high_label or scale.high_label)
     first, last = scale.low, scale.high
     shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
-    spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
-    show_html(question_html(item.question, optional=not item.required) + ends_html(*shown))
+    question = _translate(instrument, item.question)
+    ends = _("{first} is {low}, {last} is {high}.").format(first=first, low=low, last=last, high=high)
+    spoken = f"{question} {ends}" if low or high else question
+    show_html(question_html(question, optional=not item.required) + ends_html(*shown))
     # The question itself is above, as plain text.
     label = label_words(spoken)
     key = _key(item, page)

@@ -83,7 +83,7 @@ def round_over(position: AtRoundEnd) -> None:
     session.run_work(task, words, steps.hand_over, position.participant.id or 0)
     if position.assignment and position.run:
         own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    title = _("Round {number} is done").format(number=position.trial) if position.trials > 1 else _("This part is done")
+    title = _("Round {number} is done").format(number=position.trial) if position.trials > 1 else _("No items left")
     follows = "words" if position.run and position.run.feedback_mode == "nl" else "again"
     said = _(_NEXT["end" if last else follows])
     show_html(head_html(title, over=name_part(position)) + prose_html(said))
@@ -120,7 +120,7 @@ def finished(position: AtEnd) -> None:
     design, code = position.design, position.completion_code
     debriefing = formatted_prose_html(design.debriefing.text)
     show_html(head_html(_("Thank you, you have finished")) + debriefing)
-    done = gettext_noop("Press this button to return. {place} is then informed that you have finished.")
+    done = gettext_noop("Press this button to return. {place} will be informed that you have finished.")
     show_return_link(design, design.recruiting.completion_url, code or "", done)
     if code:
         show_html(prose_html(_what_for(design)))
@@ -158,7 +158,7 @@ def screened_out(design: Design, stage: ParticipantStage) -> None:
     """Draw the reason why the person cannot take part, with the code and the return link of the platform."""
     code = design.recruiting.screen_out_code
     show_html(head_html(_("You cannot take part")) + prose_html(_(_TURNED_AWAY[stage])))
-    left = gettext_noop("Press this button to return. {place} is then informed that you could not take part.")
+    left = gettext_noop("Press this button to return. {place} will be informed that you could not take part.")
     show_return_link(design, design.recruiting.screen_out_url, code, left)
     if code:
         show_html(
@@ -175,7 +175,7 @@ def show_return_link(design: Design, address: str, code: str, words: str) -> Non
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
         title = _("Return to {platform}").format(platform=platform.title if platform else urlsplit(found).hostname)
-        place = platform.title if platform else _("The page you came from")
+        place = platform.title if platform else _("The website you came from")
         show_html(prose_html(_(words).format(place=place)) + return_link_html(title, found))
     else:
         lost = _(
@@ -198,7 +198,7 @@ def declined(design: Design) -> None:
 
 def withdrawn(design: Design | None = None) -> None:
     """Draw the note that the participant has withdrawn, with the return link."""
-    closing = _("Your part in the study is done. You can close this page.")
+    closing = _("Your part in the study has ended. You can close this page.")
     returns = design is not None and bool(design.recruiting.return_url)
     show_html(head_html(_("You have withdrawn")) + ("" if returns else prose_html(closing)))
     if design:
@@ -206,7 +206,7 @@ def withdrawn(design: Design | None = None) -> None:
 
 
 def _return(design: Design) -> None:
-    left = gettext_noop("Press this button to return. {place} is then informed that you are not taking part.")
+    left = gettext_noop("Press this button to return. {place} will be informed that you are not taking part.")
     show_return_link(design, design.recruiting.return_url, "", left)
 
 
@@ -215,7 +215,7 @@ _NEXT = {
     "words": gettext_noop(
         "The agents get your decisions and feedback, and retry the tasks that failed. The next round follows."
     ),
-    "end": gettext_noop("The agents get your last decisions. Then this part is done."),
+    "end": gettext_noop("Send your last decisions to the agents to finish."),
 }
 
 
@@ -358,9 +358,15 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     agrees = given.label == right
     show_html(head_html(_("Correct") if agrees else _("Incorrect"), over=_practice(position)))
     own = decisions.name_decision(given.decision).capitalize()
-    show_html(explained_html(own, _(_RIGHT[right]), position.probe.explanation, agrees=agrees))
+    show_html(explained_html(own, _(_RIGHT[right]), _translate_lines(position.probe.explanation), agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)
     show_html(presentation_html(_plain_view(position).presentation))
+
+
+def _translate_lines(explanation: str) -> str:
+    """Translate the sentences of `explain_label` and the names before a colon, line by line."""
+    parts = [line.partition(": ") for line in explanation.splitlines()]
+    return "\n".join((_(name) if name else "") + colon + text for name, colon, text in parts)
 
 
 def _practice(position: AtPracticeItem | AtPracticeAnswer) -> str:

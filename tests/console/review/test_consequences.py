@@ -44,12 +44,12 @@ def test_a_replay_says_that_what_was_recorded_counts_or_not(archive, decision, s
     shown, came = answered("again", decision)
     assert (shown.heading, shown.stamp) == ("The agent is about to", "held in this replay")
     assert said in came
-    assert "may run" not in came
+    assert "can take" not in came
 
 
 def test_only_where_an_agent_waits_may_an_action_run(data_dir):
     for number, (decision, said) in enumerate(
-        (("approve", "Approved. The action may run."), ("reject", "does not run"))
+        (("approve", "Approved. The agent can take the action."), ("reject", "does not run"))
     ):
         Gate(f"desk{number}", "full-validation", undo_s=0).ask("Refund.", [], "refund(5)")
         shown, came = answered(f"desk{number}", decision)

@@ -28,8 +28,8 @@ def object_not_asked(evidence: Evidence) -> Finding | None:
     if _named(handled["object"], evidence):
         return None
     verb = handled["verb"].lower()
-    does = "puts down" if verb == "put" else f"{verb}s"
-    sentence = f"The task does not name a {handled['object']}; with this action the agent {does} one."
+    does = "puts one down" if verb == "put" else f"{verb}s one"
+    sentence = f"The task does not name a {handled['object']}; with this action the agent {does}."
     return Finding(1.0, sentence, ("object",), _line(RequirementKind.THING, handled["object"], evidence))
 
 
@@ -40,7 +40,7 @@ def change_not_asked(evidence: Evidence) -> Finding | None:
     if not handled or not wanted or any(stem in evidence.instruction for stem in wanted):
         return None
     line = _line(RequirementKind.ATTRIBUTE, handled["verb"], evidence)
-    return Finding(1.0, f"The task does not ask to {handled['verb']} anything.", ("change",), line)
+    return Finding(1.0, f"The task does not ask the agent to {handled['verb']} anything.", ("change",), line)
 
 
 def place_not_asked(evidence: Evidence) -> Finding | None:
@@ -50,7 +50,7 @@ def place_not_asked(evidence: Evidence) -> Finding | None:
         return None
     if _named(handled["place"], evidence):
         return None
-    sentence = f"The task does not name a {handled['place']}; the {handled['object']} is put there."
+    sentence = f"The task does not name a {handled['place']}; the agent puts the {handled['object']} there."
     return Finding(1.0, sentence, ("place",), _line(RequirementKind.OPTION, handled["place"], evidence))
 
 
@@ -63,7 +63,7 @@ def change_missing(evidence: Evidence) -> Finding | None:
     missing = [verb for verb in asked if verb not in done]
     if not missing:
         return None
-    told = f"The task asks for it, but nothing was done to {missing[0]} the object."
+    told = f"The task asks the agent to {missing[0]} an object, but no step does so."
     return Finding(1.0, told, ("change",), _line(RequirementKind.ATTRIBUTE, evidence.checkpoint.action, evidence))
 
 
@@ -75,9 +75,9 @@ def placing_missing(evidence: Evidence) -> Finding | None:
     done = sum(verb in _PLACING for verb in verbs)
     if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not verbs or done >= wanted:
         return None
-    told = f"The task asks to put {'two objects' if wanted > 1 else 'an object'} somewhere; the trial ends with "
+    told = f"The task asks the agent to put {'two objects' if wanted > 1 else 'an object'} somewhere; by the end, "
     line = _line(RequirementKind.THING, evidence.checkpoint.action, evidence)
-    return Finding(1.0, f"{told}{'one' if done else 'nothing'} put down.", ("placing",), line)
+    return Finding(1.0, f"{told}the agent has put {'only one' if done else 'nothing'} down.", ("placing",), line)
 
 
 def _line(kind: RequirementKind, shown: str, evidence: Evidence) -> Line | None:

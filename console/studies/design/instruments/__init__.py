@@ -130,6 +130,11 @@ def score(instrument: Instrument, answers: Mapping[str, str]) -> float | None:
     return rule.plus + rule.times * (total / len(items) if rule.of == "mean" else total)
 
 
+def is_built_in(instrument: Instrument) -> bool:
+    """Return whether the instrument is one of the shelf, not a design's own instrument with the same name."""
+    return instrument.name in shelf() and shelf()[instrument.name].source == instrument.source
+
+
 @lru_cache(maxsize=1)
 def shelf() -> Mapping[str, Instrument]:
     """Return the built-in instruments by name; every design can use these instruments."""

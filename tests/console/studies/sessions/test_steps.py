@@ -110,7 +110,7 @@ def test_an_attention_check_says_which_answer_to_give(study, walk):
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "probe" and place.probe.purpose == "attention")
     told = orjson.loads(place.claim.body)["instruction"]
-    assert ("“approve”" if place.probe.expected == "aligned" else "“reject”") in told
+    assert ("“Approve”" if place.probe.expected == "aligned" else "“Reject”") in told
 
 
 def test_words_reach_the_next_trial_of_the_participants_own_agents(study, walk, rows):

@@ -227,7 +227,7 @@ def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words,
     [
         (
             {"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"},
-            "Prolific is then informed that you are not",
+            "Prolific will be informed that you are not",
         ),
         ({}, "Please also return your place on Prolific"),
     ],
