@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from console.actors import react
@@ -186,7 +187,7 @@ class PlannerTurn:
 
     async def completed(self) -> bool:
         """Return whether the whole task is done; False if the reply is unreadable."""
-        return await self._read("completed", read_verdict, screen=self.now) is True
+        return await self._read("completed", partial(read_verdict, may_skip=False), screen=self.now) is True
 
     async def subtask_done(self) -> bool:
         """Return whether the subtask is done or not needed; False if the reply is unreadable."""
@@ -247,10 +248,10 @@ def read_alignment(reply: str) -> tuple[bool, str] | None:
     return found[0] == YES, told or "The reply has no description."
 
 
-def read_verdict(reply: str) -> bool | None:
-    """Parse the conclusion: yes and "not essential" as True, no as False; return None if there is none."""
+def read_verdict(reply: str, *, may_skip: bool = True) -> bool | None:
+    """Parse the conclusion: yes, and "not essential" of a subtask (`may_skip`), as True, no as False; else None."""
     found = read_conclusion(reply)
-    return None if found is None else found[0] != NO
+    return None if found is None or (found[0] == NOT_NEEDED and not may_skip) else found[0] != NO
 
 
 REMEDIES = 2

@@ -53,9 +53,12 @@ def advance(
     concurrency: int | None = None,
     progress: Progress | None = None,
     onward: bool = True,
+    retries: bool = True,
 ) -> Advance:
-    """Play one round of a run; a later call continues it. Raise Refused if another process works on the run."""
+    """Play one round of a run; a later call continues it. Raise Refused if another process works on the run.
 
+    Without `onward`, only continue open trials; without `retries`, deliver decisions but add no next trials.
+    """
     run = get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
     limit = concurrency or (_UNHURRIED if actor_and_environments.actor.name == "scripted" else settings().concurrency)
@@ -67,7 +70,7 @@ def advance(
             plans = get_plan_texts(session, options)
         commits = GroupCommit(lambda: raise_budget_cap(run))
         context = RoundContext(run, actor_and_environments, commits, pool, done, limit, options, plans)
-        asyncio.run(_rounds(context, progress, onward))
+        asyncio.run(_rounds(context, progress, onward, retries))
     return done
 
 
@@ -85,7 +88,7 @@ def get_live_run(run_name: str) -> tables.Run:
     return run
 
 
-async def _rounds(context: RoundContext, progress: Progress | None, onward: bool) -> None:
+async def _rounds(context: RoundContext, progress: Progress | None, onward: bool, retries: bool) -> None:
     run, done = context.run, context.done
     apply_decisions.end_unknown_executions(run, done)
     if onward:
@@ -102,7 +105,7 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
             await inspect_end(context, trial)
         freeze_budget_cap(run)
     started = []
-    if onward and not context.options.explores:
+    if onward and retries and not context.options.explores:
         await store_memories(context)
         started = add_next_trials(context)
         open_trial_budgets(run)

@@ -85,7 +85,9 @@ def play_loop(
     plan = simulate.SimulationPlan(loop.reviewer, "fp-first", seed=loop.seed, model=loop.model)
     # In each trial: inspect within the quota, release the rest, retry the tasks with feedback.
     for trial in range(loop.trials + 1):
-        simulate.simulate(loop.name, plan)
+        # An approved action in the middle of a trial leads to further items of the same trial.
+        while simulate.simulate(loop.name, plan).inspected:
+            engine.advance(loop.name, actor_and_environments=cast, retries=False).refuse_interrupted()
         engine.release_undecided(loop.name, trial=trial, actor_and_environments=cast).refuse_interrupted()
         with watch(loop.name) as tell:
             engine.advance(loop.name, actor_and_environments=cast, progress=tell).refuse_interrupted()

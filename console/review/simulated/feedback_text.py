@@ -25,8 +25,10 @@ GENERAL = Fault("general")
 
 STUCK = Fault("halted")
 """A trial without a result."""
-_NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
+NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
 """Entries of the gold target that do not describe the target; their words may occur in any feedback."""
+_OF_KIND = {"hotpotqa": frozenset({"type", "level", "keyword"})}
+"""More such entries by environment: the kind of a question, not its answer or its articles."""
 
 _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
@@ -51,18 +53,16 @@ def reveals_target(text: str, task: TaskSpec) -> bool:
 
 def list_secrets(task: TaskSpec) -> frozenset[str]:
     """List the secrets of a task in lower case: every text of the gold target, and every numbered object in it."""
-    target = {name: value for name, value in task.gold.items() if name not in _NO_SECRETS}
-    leaves = {leaf.lower() for leaf in _leaves(target) if leaf.strip()}
+    skipped = NO_SECRETS | _OF_KIND.get(task.environment, frozenset())
+    leaves = {leaf.lower() for leaf in _leaves(task.gold, skipped) if leaf.strip()}
     return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})
 
 
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for part in value.values():
-            yield from _leaves(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _leaves(part)
+def _leaves(value: Any, skipped: frozenset[str]) -> Iterator[str]:
+    if isinstance(value, (Mapping, list, tuple)):
+        named = value.items() if isinstance(value, Mapping) else ((None, part) for part in value)
+        for part in (part for name, part in named if name not in skipped):
+            yield from _leaves(part, skipped)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
 

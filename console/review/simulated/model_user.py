@@ -14,7 +14,7 @@ from console.llm import LLM, Reply, Sampling, connect
 from console.llm.messages import merge_retries
 from console.llm.prompts import name_for, render
 from console.review.simulated import oracle
-from console.review.simulated.feedback_text import GENERAL, reveals_target, write_feedback
+from console.review.simulated.feedback_text import GENERAL, NO_SECRETS, reveals_target, write_feedback
 from console.review.simulated.reviewer import ModelWords, ReviewCase, Reviewer
 from console.trajectory import Step
 
@@ -27,7 +27,8 @@ _THOUGHTS = frozenset({"webshop"})
 """Environments in which the reference code's user sees the agent's thoughts."""
 _LABEL = re.compile(r"^[\s*_#]*feedback\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_SECRET = frozenset({"label", "score", "reward", "outcome"})
+_TARGET = {"hotpotqa": ("answer",)}
+"""The parts of the gold target that the user knows, by environment; in others, the user knows all of it."""
 
 
 def words(case: ReviewCase, model: str | None) -> ModelWords:
@@ -53,8 +54,9 @@ async def _asked(case: ReviewCase, model: str | None) -> ModelWords:
 
 
 async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
-    known = {name: value for name, value in case.task.gold.items() if name not in _SECRET and value not in (None, "")}
-    target = "\n".join(f"{name}: {value}" for name, value in known.items())
+    gold, shown = case.task.gold, _TARGET.get(case.task.environment)
+    names = [name for name in gold if name not in NO_SECRETS and (shown is None or name in shown)]
+    target = "\n".join(f"{name}: {gold[name]}" for name in names if gold[name] not in (None, ""))
     prompt = render(
         name_for(METHOD, case.task.environment, "further" if case.earlier else "initial"),
         instruction=case.task.instruction,

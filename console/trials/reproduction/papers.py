@@ -281,6 +281,12 @@ def _in_percent(share: Estimate) -> Estimate:
     return replace(share, value=100 * share.value, interval=interval)
 
 
+def _estimate_solved(share: float | None, tasks: int) -> Estimate:
+    if share is None:
+        return Estimate(None, note="not measured: actions of this trial are undecided")
+    return estimate_percent(round(share * tasks), tasks)
+
+
 def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
     found: Found = {}
     user = {"reviewer": "model-user", "model": asked.model} if asked.model else {}
@@ -292,7 +298,7 @@ def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
         name = quota_loop.play_loop(loop, asked.watch, _cast(asked, loop.actor))
         part.runs.append(name)
         rows = quota_loop.list_success([name], loop.trials)
-        solved = {row["trial"]: estimate_percent(round(row["success"] * row["tasks"]), row["tasks"]) for row in rows}
+        solved = {row["trial"]: _estimate_solved(row["success"], row["tasks"]) for row in rows}
         last = f"{loop.detector}, {loop.feedback}, N={loop.trials}"
         for row, trial in (("any detector, N=0", 0), (last, loop.trials)):
             found[3, environment, row, "success_percent"] = solved[trial], rows[0]["tasks"]

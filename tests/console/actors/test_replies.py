@@ -14,7 +14,7 @@ from console.actors.replies import read_list
         ("YES", True),
         ("no.", False),
         ("Yes, progress was made, but it is not finished yet, so: NO", False),
-        ("No, not at first sight. Looking again, the lamp is in the cart. YES", True),
+        ("No, not at first sight. Looking again, the lamp is in the cart. YES", None),
         ("Yes, but the lamp is still missing.", None),
         ("The page says 'no results', which is what was asked.", None),
         ("No. The page shows yes-buttons only.", False),
@@ -29,10 +29,30 @@ from console.actors.replies import read_list
         ('{"done": true, "paid": false}', None),
         ("[]", None),
         ("", None),
+        ("NO (not YES)", False),
+        ("I would not say YES.", None),
+        ("I don't think the answer is yes.", None),
+        ("NO. The agent has not answered yes", False),
+        ('NO, because the question has no "yes"', False),
+        ("**NO** - nothing is bought. Would buying be right? Yes.", False),
+        ('YES. Size is "no"', True),
+        ("YES. The drawer is not open, so: NO", False),
+        ("YES, unless the order failed.", None),
+        ("YES. Is everything paid? NO", None),
+        ("Answer: NO, although the page says YES", False),
+        ("Answer: YES\nThe page shows the order.", True),
+        ("NO at first sight. Therefore: YES", None),
+        ('The page shows "yes"', None),
+        ("Whether it is done: YES or NO", None),
     ],
 )
 def test_the_conclusion_of_a_reply_counts(reply, read):
     assert read_verdict(reply) is read
+
+
+def test_a_whole_task_is_never_non_essential():
+    assert read_verdict("NON-ESSENTIAL", may_skip=False) is None
+    assert read_verdict("YES", may_skip=False) is True
 
 
 def test_an_alignment_keeps_the_words_around_its_verdict():

@@ -1,13 +1,20 @@
 """`inferact oversight fp-first`: the paper's quota from matrices, from runs, and played to the end."""
 
 import json
+from collections import Counter
 
 import pytest
 from sqlmodel import select
 
+from console import runs
+from console.actors import Actor, Move
 from console.cli import run_command
 from console.database import reading
+from console.environments import environment
+from console.runs.status import run_status
 from console.trajectory import Label
+from console.trials.quota_loop import QuotaLoop, list_success, play_loop
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.fakes.endpoint import serving
 from tests.verdicts import a_run, judge
@@ -67,6 +74,29 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     assert first == again
     assert "webshop: % of tasks solved by trial N" in again[1]
     assert "N=2" in again[1]
+
+
+def test_an_end_after_an_approved_action_is_decided_in_its_own_trial():
+    wanted = {task.instruction: task.gold["actions"] for task in environment("alfworld").tasks(0, 6)}
+
+    async def treat_and_dawdle(view):
+        plan = wanted[view.instruction]
+        last = next((at for at, one in enumerate(plan) if one.split()[0] in ("clean", "heat", "cool")), 0)
+        known = [*plan[: last + 1], *(["look", "inventory"] * 7)]
+        return Move("", known[len(view.steps)])
+
+    async def reflect(reflection):
+        return "Put it in its place."
+
+    made = Actor("dawdler", "Dawdler", treat_and_dawdle, reflect, step_caps={"alfworld": 14})
+    loop = QuotaLoop("alfworld", 6, "full-validation", "nl", "dawdler", trials=2)
+    name = play_loop(loop, cast=ActorAndEnvironments(made))
+    with reading() as session:
+        trials = run_status(session, runs.get(session, name))["trials"]
+        decided = Counter(session.exec(select(tables.Item.kind).where(tables.Item.trial == 2)).all())
+    assert [(row["trial"], row["tasks"], row["paused"]) for row in trials] == [(0, 6, 0), (1, 6, 0), (2, 6, 0)]
+    assert set(decided) == {"action", "end"}
+    assert [row["success"] for row in list_success([name], 2)] == [0.0, 0.0, 0.0]
 
 
 def test_a_model_can_play_the_user_whose_feedback_comes_back(fp_first, monkeypatch):

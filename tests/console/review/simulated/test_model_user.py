@@ -86,6 +86,22 @@ def test_the_gold_answer_of_a_question_is_enough(tmp_path):
     assert (tally.approved, tally.rejected) == (1, 1)
 
 
+def test_the_user_knows_the_answer_of_a_question_and_not_the_way_to_it(tmp_path, served):
+    gold = {"label": "misaligned", "answer": "Oslo", "level": "hard", "supporting_facts": [{"title": "A secret page"}]}
+    bought = purchase(0, wrong=True)
+    ended = (*bought.steps[:2], replace(bought.steps[3], action="Finish[Rome]"))
+    about = {"environment": "hotpotqa", "instruction": "Where is it?", "gold": gold}
+    asked = replace(bought, critical_action="Finish[Rome]", steps=ended, **about)
+    ingest.import_file(write_log(tmp_path / "q.jsonl", asked), "q", "auto", lambda _: None)
+    batch.detect("q", ["full-validation"])
+    with serving("Feedback: Not that city.") as endpoint:
+        served(endpoint)
+        simulate.simulate("q", SimulationPlan("model-user"))
+        assert "answer: Oslo" in endpoint.asks[0].text
+        assert "secret page" not in endpoint.asks[0].text
+        assert "level" not in endpoint.asks[0].text
+
+
 def test_a_model_plays_the_user_first_and_further_and_only_for_what_is_inspected(log, served):
     replay.start_replay("again", "log", "full-validation")
     with serving(lambda ask: f"Feedback: Not that one, please. ({ask.number})") as endpoint:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from console.environments import environment
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated import REVIEWERS, Noise, get_reviewer
@@ -124,3 +125,12 @@ def test_without_an_embedded_edition_it_says_so(cases):
 def test_an_unknown_reviewer_is_named_with_those_there_are():
     with pytest.raises(BadInput, match="oracle, noisy"):
         get_reviewer("psychic")
+
+
+def test_the_kind_of_a_question_is_no_part_of_its_answer():
+    asked = environment("hotpotqa").tasks(0, 40)
+    for words in ("It is hard to see how you got there.", "Your comparison is wrong.", "The bridge is missing."):
+        assert not [task.task_id for task in asked if reveals_target(words, task)]
+    for task in asked:
+        said = f"The answer is {task.gold['answer']}."
+        assert reveals_target(said, task) or task.gold["answer"].lower() in task.instruction.lower()
