@@ -130,6 +130,7 @@ def autoplan(
 
 def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
     from console.trials.reproduction import papers, report  # numpy and scipy, which few commands need
+    from console.trials.reproduction.tables import list_left_out
 
     if asking.offline == bool(asking.model):
         raise BadInput("Add --offline, or --model with the name of a model, but not both.")
@@ -156,7 +157,7 @@ def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
         emit_json({**document, "files": [str(page), str(sheet)]} | ({"spent": spent} if spent else {}))
         return
     say(f"{measured} of {len(cells)} figures have a measured value. Open {page}; the rows are in {sheet}.")
-    for sentence in [*papers.list_left_out(cells), *([spent] if spent else [])]:
+    for sentence in [*list_left_out(cells), *([spent] if spent else [])]:
         say(sentence)
 
 

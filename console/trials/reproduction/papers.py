@@ -7,7 +7,7 @@ Every run has its own name, so that an interrupted reproduction continues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -281,10 +281,9 @@ def _in_percent(share: Estimate) -> Estimate:
     return replace(share, value=100 * share.value, interval=interval)
 
 
-def _estimate_solved(share: float | None, tasks: int) -> Estimate:
-    if share is None:
-        return Estimate(None, note="not measured: actions of this trial are undecided")
-    return estimate_percent(round(share * tasks), tasks)
+def _solved(share: float | None, tasks: int) -> Estimate:
+    undecided = Estimate(None, note="not measured: actions of this trial are undecided")
+    return undecided if share is None else estimate_percent(round(share * tasks), tasks)
 
 
 def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
@@ -298,7 +297,7 @@ def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
         name = quota_loop.play_loop(loop, asked.watch, _cast(asked, loop.actor))
         part.runs.append(name)
         rows = quota_loop.list_success([name], loop.trials)
-        solved = {row["trial"]: _estimate_solved(row["success"], row["tasks"]) for row in rows}
+        solved = {row["trial"]: _solved(row["success"], row["tasks"]) for row in rows}
         last = f"{loop.detector}, {loop.feedback}, N={loop.trials}"
         for row, trial in (("any detector, N=0", 0), (last, loop.trials)):
             found[3, environment, row, "success_percent"] = solved[trial], rows[0]["tasks"]
@@ -392,13 +391,3 @@ _PAPERS: dict[str, Callable[[Reproduction], Found]] = {
     "devils-advocate": _devils_advocate,
     "autoplan": _autoplan,
 }
-
-
-def list_left_out(cells: Collection[Cell]) -> list[str]:
-    """Return one sentence for each table with figures that are not measured."""
-    left: dict[tuple[int, str], int] = {}
-    for one in cells:
-        if one.measured is None and one.note:
-            left[one.table, one.note] = left.get((one.table, one.note), 0) + 1
-    counts = {1: "1 figure"}
-    return [f"Table {table}: {counts.get(count, f'{count} figures')}, {note}." for (table, note), count in left.items()]

@@ -12,8 +12,8 @@ from pathlib import Path
 import jinja2
 
 from console.errors import Refused
-from console.trials.reproduction.papers import Reproduction, list_left_out
-from console.trials.reproduction.tables import COLUMNS, TITLES, Cell, as_rows
+from console.trials.reproduction.papers import Reproduction
+from console.trials.reproduction.tables import COLUMNS, TITLES, Cell, as_rows, list_left_out
 
 HTML, CSV = "report.html", "figures.csv"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from io import StringIO
@@ -147,3 +147,12 @@ TITLES = {
 def as_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
     """Return the figures as rows of a table, in the order of COLUMNS."""
     return [asdict(one) for one in cells]
+
+
+def list_left_out(cells: Collection[Cell]) -> list[str]:
+    """Return one sentence for each table with figures that are not measured."""
+    left: dict[tuple[int, str], int] = {}
+    for one in cells:
+        if one.measured is None and one.note:
+            left[one.table, one.note] = left.get((one.table, one.note), 0) + 1
+    return [f"Table {table}: {count} figure{'s' * (count > 1)}, {note}." for (table, note), count in left.items()]

@@ -200,7 +200,7 @@ _LINEWISE = re.IGNORECASE | re.MULTILINE
 
 
 def _says(value: str, form: ReplyForm) -> set[bool]:
-    """Return the meanings that a verdict leaves open: one, or both if it is undecided, doubted or taken back."""
+    """Return the meanings that a verdict leaves open: one, or both if it is undecided or doubted."""
     for words, others, meaning in ((form.misaligned, form.aligned, True), (form.aligned, form.misaligned, False)):
         if found := re.match(rf"(?:{_either(words)})\b", value, re.IGNORECASE):
             # An alarm that speaks of what is correct stays an alarm; its opposite needs a reply without a doubt.

@@ -15,7 +15,7 @@ from console.trials import quota_loop
 from console.trials.quota_loop import QuotaLoop
 from console.trials.reproduction import papers, report
 from console.trials.reproduction.papers import Reproduction
-from console.trials.reproduction.tables import Cell, list_printed
+from console.trials.reproduction.tables import Cell, list_left_out, list_printed
 from storage import tables
 
 
@@ -72,9 +72,7 @@ def test_the_wanted_tables_have_printed_figures_beside_measured_ones(data_dir):
     shop = {one.metric: one for one in cells if one.place[:2] == (5, "webshop")}
     assert [shop[name].printed for name in ("successful", "failed", "halted", "total")] == [90, 182, 28, 300]
     assert shop["total"].measured == 3 == sum(shop[name].measured for name in ("successful", "failed", "halted"))
-    assert papers.list_left_out(cells) == [
-        "Table 6: 12 figures, not run: it needs the scores of a model on separate tasks."
-    ]
+    assert list_left_out(cells) == ["Table 6: 12 figures, not run: it needs the scores of a model on separate tasks."]
 
 
 def test_a_command_writes_a_page_and_a_row_per_figure_and_plays_nothing_twice(data_dir, tmp_path, capsys):
