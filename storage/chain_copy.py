@@ -39,7 +39,7 @@ class _End(NamedTuple):
 class ChainCopy:
     """A copy of a chain: its end as (last event, links, hash), each link's values, and each event's content by id.
 
-    The values stand in the order of `LINK_COLUMNS` and `EVENT_COLUMNS`. `erased` are the ids of erased events.
+    The values are in the order of `LINK_COLUMNS` and `EVENT_COLUMNS`. `erased` are the ids of erased events.
     """
 
     end: tuple[int, int, str]
@@ -69,7 +69,7 @@ class ChainCopy:
             for link in copy.links:
                 _Link(*link)
         except (TypeError, KeyError, AttributeError) as other:
-            raise ValueError("The copy of the audit chain is incomplete.") from other
+            raise ValueError("the copy of the audit chain is incomplete") from other
         return copy
 
 

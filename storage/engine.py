@@ -89,7 +89,7 @@ def overwrite_freed(url: str) -> None:
     if opened.dialect.name == "sqlite":
         connection = borrow(opened)
         try:
-            # Deleting overwrites content in the pages with zeros; only the log still contains the old content.
+            # Deleting overwrites content in the pages with zeros; only the WAL still contains the old content.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             give_back(opened, connection)
@@ -287,7 +287,7 @@ class DatabaseFile:
         self._seen = _state(file)
 
     def _record_identity(self) -> None:
-        """Record the file's identity if the database has a key; keep one connection open, so that the log stays."""
+        """Record the identity of a database with a key; keep a connection open, so that SQLite keeps the WAL file."""
         make_private(self._path)
         key = self._read_current_key() if self._path.exists() and self._path.stat().st_size else None
         if key is None:
@@ -309,14 +309,14 @@ class DatabaseFile:
         return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
 
     def _verify_log(self, anchor: sqlite3.Connection) -> None:
-        """Raise DatabaseUnusable if the log was removed, replaced or truncated; copy a removed log to the file."""
+        """Raise DatabaseUnusable if the WAL was removed, replaced or truncated; copy a removed WAL to the file."""
         log = _stat(self._log_text)
         if log is None or _id(log) != self._log_id:
             if not self._log_path.exists():
                 with suppress(sqlite3.Error):
                     anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            raise DatabaseUnusable(f"The log {self._log_path} of the database was removed; {HOW_TO_GO_ON}.")
-        cut = DatabaseUnusable(f"The log {self._log_path} of the database was emptied or overwritten; {HOW_TO_GO_ON}.")
+            raise DatabaseUnusable(f"The write-ahead log {self._log_path} was removed; {HOW_TO_GO_ON}.")
+        cut = DatabaseUnusable(f"The write-ahead log {self._log_path} was emptied or overwritten; {HOW_TO_GO_ON}.")
         if log.st_size and os.pread(self._log_header, len(_LOG_MAGIC), 0) != _LOG_MAGIC:
             raise cut
         if log.st_size < self._log_size and log.st_size < _log_needed(anchor, cut):
@@ -339,7 +339,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
-    """Return the number of bytes that the log needs for its valid frames, or 0 if the log has no valid frame."""
+    """Return the bytes that the write-ahead log needs for its valid frames, or 0 if it has no valid frame."""
     try:
         frames = anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         (page,) = anchor.execute("PRAGMA page_size").fetchone()

@@ -53,7 +53,8 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
             _continue_numbers(write)
             return copied
     except DBAPIError as failed:
-        raise StorageError(f"{mask_password(target)} was not filled: {_reason(failed)} Nothing was copied.") from failed
+        why = f"Cannot copy to {mask_password(target)}: {_reason(failed)} Nothing was copied."
+        raise StorageError(f"{why} Correct the cause, then copy again.") from failed
 
 
 def _require_current(source: str) -> None:
@@ -97,7 +98,9 @@ def _copy(read: Connection, write: Connection, table: SqlTable) -> CopiedTable:
     for page in _pages(write, table):
         again.update(_bytes(page))
     if again.digest() != digest.digest():
-        raise StorageError(f"The copy of table {table.name} differs from its source, so nothing was copied.")
+        raise StorageError(
+            f"The copy of table {table.name} differs, so nothing was copied. Check the encoding of the target."
+        )
     return CopiedTable(table.name, rows, digest.hexdigest())
 
 

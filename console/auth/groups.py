@@ -48,7 +48,8 @@ def change_group(
         row = session.exec(select(member).where(member.name_key == name_key(group), member.person_id == person.id))
         found = row.first()
         if found is None:
-            raise BadInput(f"{person.name} is not a member of group {written}. Members: {', '.join(before) or 'none'}.")
+            members = f"Name a member: {', '.join(before)}." if before else "The group has no members."
+            raise BadInput(f"{person.name} is not a member of group {written}. {members}")
         session.delete(found)
         session.flush()
     after = list_members(session, group)

@@ -68,7 +68,7 @@ def as_roles(words: Iterable[str]) -> frozenset[Role]:
     roles = {Role.REVIEWER}
     for word in words:
         if word not in known:
-            raise BadInput(f"No role named {word!r}. Known: {', '.join(known)}.")
+            raise BadInput(f"No role named {word!r}. Use {', '.join(known)}.")
         roles.add(known[word])
     return frozenset(roles)
 

@@ -216,7 +216,10 @@ def evaluate(
         ),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Use the thresholds and scores of the reference code; -1 means undefined.")
+        bool,
+        typer.Option(
+            "--paper", help="Use the thresholds and scores of the reference code, in which -1 is an undefined score."
+        ),
     ] = False,
     across: Across = False,
     as_json: Json = False,

@@ -53,7 +53,7 @@ def create(
     seed: Annotated[int | None, typer.Option(help="The random seed (default: the design's).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Create a draft of a study: sample its tasks and assign conditions to every slot."""
+    """Create a draft of a study: sample its tasks and assign conditions to every place."""
     wanted = {key: value for key, value in (("name", name), ("seed", seed)) if value is not None}
     design = change_design(load(file), **wanted)
     study = lifecycle.create(design, now_ms())

@@ -149,7 +149,7 @@ class Evidence:
 
     @cached_property
     def read_before(self) -> str:
-        """All observations except the user's replies, in lower case."""
+        """The last 200,000 characters of the observations without the user's replies, in lower case."""
         return lowered("\n".join(act.observation for act in self.acts if not act.talks)[-_SEEN_LIMIT:])
 
     @cached_property

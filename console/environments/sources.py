@@ -39,7 +39,7 @@ def with_source(environment: Environment, source: str) -> Environment:
     """Return the environment with the tasks of this source; raise BadInput if it has only embedded tasks."""
     take = SOURCES.get(environment.name)
     if take is None:
-        raise BadInput(f"{environment.title} has no other source. Sources exist for {', '.join(SOURCES)}.")
+        raise BadInput(f"{environment.title} has no other source. Name a source of {', '.join(SOURCES)}.")
     return replace(environment, tasks=lambda seed, count: take(source, seed, count))
 
 

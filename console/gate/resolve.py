@@ -242,7 +242,10 @@ def _answer_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecisio
 
 
 def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """Mark the decisions as delivered; store an allowed action for the agent to fetch until it begins."""
+    """Mark the decisions as delivered and return the gate's decision.
+
+    Store an approved action; the agent can fetch the action until it begins the action.
+    """
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
@@ -294,7 +297,7 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms:
 
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
-    """Return whether the policy requires other or more reviewers or entry points for an edit, or forbids edits."""
+    """Return whether an edit has too few reviews for the policy, or has a review that the policy does not accept."""
     answers = list_current_decisions(session, check.ask.item_id)
     if found.then is Then.ALLOW:
         return False

@@ -170,7 +170,10 @@ class Connection:
         try:
             yield
         except APIConnectionError as broken:
-            raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
+            why = self._endpoint.cleaned(str(broken))
+            raise ModelUnavailable(
+                f"{self._name} cannot be reached ({why}). Check the address and the network."
+            ) from None
         except APIStatusError as status:
             if body is None and status.status_code in (404, 405, 501):
                 raise RequestRejected(f"{self._name} does not offer a Batch API. Omit --batch.") from None

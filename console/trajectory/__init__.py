@@ -178,10 +178,10 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         extra["tools"] = record["tools"]
     critical = record.get("critical_action")
     if critical is not None and not isinstance(critical, str):
-        raise BadInput('"critical_action" is not a string')
+        raise BadInput('"critical_action" is not a string; write the action as text, or remove the field')
     memory = record.get("memory") or []
     if not isinstance(memory, list):
-        raise BadInput('"memory" is not a list of strings')
+        raise BadInput('"memory" is not a list of strings; write ["first note", "second note"], or remove the field')
     return Trajectory(
         task_id=_text(record, "task_id", numbers=True),
         environment=_text(record, "environment") or "generic",
@@ -206,9 +206,9 @@ def from_json(line: str | bytes) -> Trajectory:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as broken:
-        raise BadInput(f"this is not valid JSON ({broken})") from broken
+        raise BadInput(f"this is not valid JSON ({broken}); correct the record") from broken
     if not isinstance(record, dict):
-        raise BadInput("this is not a JSON object")
+        raise BadInput('this is not a JSON object; write {"task_id": ..., "instruction": ..., "steps": [...]}')
     return from_dict(record)
 
 
@@ -218,7 +218,8 @@ def _step(step: object, index: int) -> Step:
         if type(thought) is type(action) is type(observation) is str:
             return Step(thought, action, observation)
     if not isinstance(step, dict):
-        raise BadInput(f"step {index + 1} is not an object with thought, action and observation")
+        form = '{"thought": ..., "action": ..., "observation": ...}'
+        raise BadInput(f"step {index + 1} is not an object; write {form}")
     called = step.get("action") in (None, "") and step.get("tool") is not None
     known = _STEP_FIELDS.union(_CALL_FIELDS) if called else _STEP_FIELDS
     unread = {key: value for key, value in step.items() if key not in known}
@@ -272,7 +273,7 @@ def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
             raise TypeError
         return read
     except (TypeError, KeyError) as broken:
-        raise BadInput(f"a picture of {where} lacks its digest, media_type or size") from broken
+        raise BadInput(f"a picture of {where} lacks its digest, media_type or size; add or remove it") from broken
 
 
 def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:
@@ -282,7 +283,7 @@ def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str
     if numbers and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise BadInput(f'"{name}" is not a string')
+        raise BadInput(f'"{name}" is not a string; write it as text between quotes')
     return value
 
 

@@ -57,12 +57,12 @@ _MCP = re.compile(r"(?:^|[./:])(?=mcp__)", re.IGNORECASE)
 _SEPARATOR = re.compile(r"([./:])")
 _MCP_SEPARATOR = re.compile(r"([./:]|__)")
 
-PROMPT_MARK = "a prompt mark stands before the call"
+PROMPT_MARK = "a prompt mark precedes the call"
 FENCE = "the call is in a code fence"
-OTHER_TEXT = "other text stands beside the call"
+OTHER_TEXT = "there is other text beside the call"
 NOT_JSON = "the arguments are not one JSON object"
-BARE_WORD = "a word stands among the arguments without quotes"
-BRACKETS = "brackets or line breaks stand within the brackets"
+BARE_WORD = "a word among the arguments has no quotes"
+BRACKETS = "there are brackets or line breaks within the brackets"
 OBJECT = "the call is written as a JSON object"
 
 

@@ -84,7 +84,7 @@ def get_live_run(run_name: str) -> tables.Run:
         run = runs.get(session, run_name)
         session.expunge(run)
     if run.kind != RunKind.LIVE:
-        raise Refused(f"Run {run_name!r} is of kind {run.kind}. Only live runs have trials to play.")
+        raise Refused(f"Run {run_name!r} is of kind {run.kind}, which has no trials to run. Name a live run.")
     return run
 
 

@@ -154,7 +154,7 @@ class Queue:
                 raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
             if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
                 raise QueueRefusal(
-                    f"Item {item_id} halted before any action, so there is nothing to {new['decision']}."
+                    f"Item {item_id} halted before any action, so there is nothing to {new['decision']}. Respond."
                 )
             slot = find_own_slot(db, item_id, reviewer)
             if slot is not None and slot.status == SlotStatus.DECIDED:

@@ -122,11 +122,11 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
 
 
 def oversight_curve(frame: pd.DataFrame) -> go.Figure:
-    """Draw the number of misalignments caught by the number of inspections.
+    """Draw the number of misalignments caught against the number of inspections.
 
     The chart compares several orders for one detector, or several detectors in one order. Columns: detector, policy,
     inspections, caught, low, high, corrected, spent. `low` and `high` are bounds for random order and missing for other
-    orders. The budget ended after `spent` inspections.
+    orders. `spent` inspections have been made.
     """
     figure = go.Figure()
     detectors = list(dict.fromkeys(frame["detector"]))

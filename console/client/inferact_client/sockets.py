@@ -19,7 +19,7 @@ _PIECE = 16_384
 
 
 class Network(httpx.HTTPTransport):
-    """A pool whose exchanges end at `exchange.ends` (monotonic seconds), which each thread sets before it begins."""
+    """A connection pool with a deadline: each thread sets `exchange.ends` (monotonic seconds) before its request."""
 
     def __init__(self, verify: ssl.SSLContext | bool, limits: httpx.Limits) -> None:
         super().__init__(verify=verify, trust_env=False)

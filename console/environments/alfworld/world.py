@@ -23,7 +23,7 @@ STEP_LIMIT = 50
 
 
 class HouseholdWorld(World):
-    """The world of one household task; with `options["errors"]` "fine", a reason follows `Nothing happens.`"""
+    """The world of one household task. If `options["errors"]` is "fine", a reason follows `Nothing happens.`"""
 
     def __init__(self, task: TaskSpec) -> None:
         self._options = task.options

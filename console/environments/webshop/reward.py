@@ -41,7 +41,7 @@ def goal_of(gold: Mapping[str, Any]) -> Goal:
         return Goal(target, tuple(map(str, gold["attributes"])), options, None if limit is None else float(limit))
     except (KeyError, TypeError, ValueError) as broken:
         needs = "an asin of the embedded catalogue, attributes, options and price_limit"
-        raise BadInput(f"This webshop task cannot be scored ({broken!r}); its gold target needs {needs}.") from broken
+        raise BadInput(f"This webshop task cannot be scored ({broken!r}). Give its gold target {needs}.") from broken
 
 
 def reward(goal: Goal, bought: Product, chosen: Mapping[str, str]) -> float:

@@ -1,4 +1,4 @@
-"""Replay of recorded actions under a policy, with the numbers of allowed, judged, asked and denied actions."""
+"""Replay of recorded actions under a policy, with the numbers that it allows, judges, asks about or denies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PolicyTest:
     unchecked: int = 0
     """The number of other judged actions that need a person, because a value could not be checked."""
     outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The numbers of trials with a known end and with a wrong end, for asked, allowed and denied actions."""
+    """The numbers of actions in trials with a known outcome, and in failed trials, of each kind."""
     examples: list[dict[str, Any]] = field(default_factory=list)
     """The first actions of each rule, with rule, outcome and whether the detectors flag them."""
 
@@ -55,13 +55,13 @@ class PolicyTest:
     def sentence(self) -> str:
         """The counts as one sentence."""
         return (
-            f"would have asked {self.asked} of {self.checks} (today {self.asked_today}), denied {self.denied}, "
+            f"would have asked about {self.asked} of {self.checks} (today {self.asked_today}), denied {self.denied}, "
             f"let a detector judge {self.judged}, allowed {self.allowed}"
         )
 
     @property
     def further_sentences(self) -> list[str]:
-        """Sentences about the detectors' flags and about the known ends of the trials."""
+        """Sentences about the detectors' flags and about the known outcomes of the trials."""
         found = []
         if self.judged:
             who, left = " and ".join(self.detectors), self.judged - self.flagged - self.unchecked
@@ -71,11 +71,11 @@ class PolicyTest:
             )
         words = {"asked": "asked about", "allowed": "run at once", "denied": "denied"}
         ended = [
-            f"of {count['known']} {words[kind]}, {count['wrong']} ended wrong"
+            f"of {count['known']} {words[kind]}, {count['wrong']} in a failed trial"
             for kind, count in self.outcomes.items()
             if count["known"]
         ]
-        return found + ([f"In trials with a known end: {'; '.join(ended)}."] if ended else [])
+        return found + ([f"Actions of trials with a known outcome: {'; '.join(ended)}."] if ended else [])
 
 
 def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: int = EXAMPLES) -> PolicyTest:
@@ -133,7 +133,7 @@ class _Sample:
     action: str
     found: Ruling
     wrong: bool | None
-    """True if the trial ended wrong; None if the end is unknown."""
+    """True if the trial failed or was misaligned; None if the outcome is unknown."""
     concern: _Concern | None
 
     @property

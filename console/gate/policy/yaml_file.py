@@ -315,7 +315,7 @@ class _WrittenRule(BaseModel):
 
 def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:
     if len(written) > MAX_RULES:
-        raise ValueError(f"there are {len(written)} rules; a policy has at most {MAX_RULES}")
+        raise ValueError(f"there are {len(written)} rules, and the limit is {MAX_RULES}; merge or remove rules")
     rules: list[Rule] = []
     for place, each in enumerate(written):
         rule = each.to_rule(place + 1)

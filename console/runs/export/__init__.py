@@ -115,7 +115,8 @@ def _check_units(path: Path, layout: Layout, count: int) -> None:
     else:
         return
     if held != count:
-        raise Refused(f"The file holds {held} {layout.unit}, but {count} were written. Nothing was exported.")
+        lost = f"The file holds {held} {layout.unit}, but {count} were written. Nothing was exported."
+        raise Refused(f"{lost} Check the free disk space, then export again.")
 
 
 def download_layout(

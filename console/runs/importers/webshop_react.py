@@ -1,4 +1,7 @@
-"""The printed output of ReAct on WebShop: numbered episodes of Action / Observation blocks, then running means."""
+"""Importer for the printed output of ReAct on WebShop: numbered episodes of Action / Observation blocks.
+
+Each episode is followed by a line with the running averages.
+"""
 
 from __future__ import annotations
 

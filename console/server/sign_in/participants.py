@@ -66,7 +66,7 @@ async def show_join(_site: Site, request: Request) -> Response:
 
 
 async def join(site: Site, request: Request) -> Response:
-    """Take a slot in the study of this code or invitation; return to the slot that the browser already has."""
+    """Give this browser a place in the study of the code or invitation, or keep the place that it has; redirect."""
     await wrong_tokens.slow(request)
     coming = _arrival(await fields(request), "code", _GIVEN)
     kept = secret_of(request.cookies.get(participant_cookie_name(site.port)))

@@ -25,7 +25,7 @@ _ASIDE = _WIDTH - _BOX
 
 
 def flow_svg(flow: pd.DataFrame, *, inline: bool = False) -> str:
-    """Return the picture, as a file or `inline` for a page; simulated reviewers are counted if there are any."""
+    """Return the flow chart as an SVG document, or as an element for a page if `inline`; count simulated reviewers."""
     counts = {str(row["step"]): row for row in flow.to_dict("records")}
     simulated = bool(flow["simulated"].sum())
     height = len(_STEPS) * (_HIGH + _GAP) - _GAP + 2

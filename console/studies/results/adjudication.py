@@ -62,7 +62,7 @@ def settle(
         raise Unknown("disagreement", unit, list(known), by="unit")
     own = {checkpoint_key(*row[:4]) for row in session.execute(labelled(of.study_id, of.run_id, adjudicator))}
     if unit in own:
-        raise Refused(f"{adjudicator} has labelled {unit} as a reviewer; another person must settle it.")
+        raise Refused(f"{adjudicator} has labelled {unit} as a reviewer. Let another person settle the label.")
     row = tables.Adjudication(
         study_id=of.study_id, run_id=of.run_id, unit=unit, revision=known[unit].revision + 1, label=str(label),
         note=note.strip(), adjudicator=adjudicator.strip(), at_ms=now_ms,

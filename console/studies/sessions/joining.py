@@ -353,7 +353,7 @@ def pseudonymize(study: tables.Study, outside_id: str) -> str:
 
 
 def invite(study_name: str, count: int) -> list[str]:
-    """Return the tokens of new links, each for one slot; raise Unknown, or BadInput if the count is invalid."""
+    """Return the tokens of new links, each for one place; raise Unknown, or BadInput if the count is invalid."""
     if not 1 <= count <= MOST_LINKS:
         raise BadInput(f"Make 1 to {MOST_LINKS:,} links at a time, not {count:,}.")
     tokens = [new_token() for _ in range(count)]

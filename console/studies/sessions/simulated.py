@@ -199,7 +199,7 @@ def _matter(person: _Person, place: position.AtItem) -> Matter:
 
 
 def _people(session: Session, study: tables.Study, all_places: bool) -> list[tables.Participant]:
-    """Return the participants to simulate; include a person's place only if it is free or was begun by a simulation."""
+    """Return the unfinished participants to simulate: simulated places and, if `all_places`, people's free places."""
     participant = tables.Participant
     kinds = [kind for kind in ParticipantKind if kind is not ParticipantKind.HUMAN]
     nobodys = col(participant.secret).is_(None)

@@ -40,9 +40,9 @@ def check_case_file(session: Session, path: Path) -> CheckedFile:
     except OSError as failed:
         raise UnreadableFile(str(path), f"The file cannot be read ({failed.strerror}). Check the path.") from failed
     except ValueError as broken:
-        raise UnreadableFile(str(path), f"{_NO_CASE_FILE} {broken}") from broken
+        raise UnreadableFile(str(path), _NO_CASE_FILE.format(f" ({broken})")) from broken
     if copy is None:
-        raise UnreadableFile(str(path), _NO_CASE_FILE)
+        raise UnreadableFile(str(path), _NO_CASE_FILE.format(""))
     digest = hashlib.sha256(page).hexdigest()
     written = _find_record(session, digest)
     problems = check_copy(copy)
@@ -56,7 +56,7 @@ def check_case_file(session: Session, path: Path) -> CheckedFile:
     return CheckedFile(digest, copy.count_events(), tuple(problems), written)
 
 
-_NO_CASE_FILE = "This is not a case file. Name a file that `inferact case-file write` made."
+_NO_CASE_FILE = "This is not a case file{}. Name a file that `inferact case-file write` made."
 
 
 def _find_record(session: Session, digest: str) -> tuple[str, str, str] | None:

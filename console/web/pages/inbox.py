@@ -162,7 +162,7 @@ def show_own_reviews(session: Session, run: tables.Run, who: Identity) -> None:
     if mine:
         reviewed = _("Items that you reviewed in this run: {count}.")
         if seconds is not None:
-            reviewed = _("Items that you reviewed in this run: {count}, {seconds} s each.")
+            reviewed = _("Your reviews in this run: {count}, {seconds} s on average.")
         st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
     if tally:
         with st.container(horizontal=True, vertical_alignment="center", key="tally"):

@@ -126,7 +126,7 @@ def test_policy_that_is_tried_on_a_recorded_log_prints_what_a_count_of_its_own_f
     today = sum(calls[word] for word in WRITES)
     said = inferact("policy", "test", str(file), "--run", "tau", as_json=False)[1]
     assert said.startswith(
-        f"would have asked {asked} of {calls.total()} (today {today}), denied 0, "
+        f"would have asked about {asked} of {calls.total()} (today {today}), denied 0, "
         f"let a detector judge {judged}, allowed {calls.total() - asked - judged}"
     )
     assert min(asked, judged) > 30

@@ -35,8 +35,8 @@ def gated(tool: FunctionTool, gate: Gate, *, task_id: str | None = None) -> Func
 async def resolve(agent: Any, result: Any, gate: Gate, *, task_id: str | None = None) -> Any:
     """Ask about all interruptions of a result in parallel, and continue until no interruption is left.
 
-    The SDK cannot replace the arguments of an approved call (0.24), so an edit rejects the call with its text. Wrap the
-    tool with `gated` if reviewers edit.
+    The SDK cannot replace the arguments of an approved call (0.24), so a call that a reviewer edits is rejected, and
+    the model gets the edit as text. Wrap the tool with `gated` if reviewers edit.
     """
     while result.interruptions:
         state, told = result.to_state(), from_openai(result.to_input_list())

@@ -11,7 +11,8 @@ from pathlib import Path
 class Host:
     """One program: its settings file, the names of its events, and its unit of time.
 
-    `folder` is the folder of the settings below a home or a project; the variable `home` replaces the user's folder.
+    `folder` is the settings folder, relative to the user's home or to the project. `home` names the environment
+    variable that replaces the user's settings folder.
     `transcript` is the console's name of the program's transcript format. `closed_since` is the first version that
     blocks a call if its hook cannot run, or None if no version does.
     """

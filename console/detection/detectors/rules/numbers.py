@@ -68,7 +68,10 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
 
 
 def is_mistaken(value: float, stated: StatedValue) -> bool:
-    """Return whether a number is a likely mistake for a stated number: digits swapped, added or missing, or scale."""
+    """Return whether a number is probably a slip for the stated number.
+
+    A slip has swapped digits, one extra or missing digit, or a factor of 10, 100 or 1000.
+    """
     said = float(stated.anchor.value)
     if not value or not said:
         return False

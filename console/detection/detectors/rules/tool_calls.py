@@ -37,7 +37,7 @@ ID_NAME = re.compile(r"(?:^|_)(?:id|ids|order|number|account|code|ref|reference|
 
 
 def ordered_by_a_tool(evidence: Evidence) -> Finding | None:
-    """Find a call that a tool's result asks for."""
+    """Find a pending call that a tool's result requests and the user did not request."""
     found = [call for call in evidence.pending_calls if call.ordered and not call.asked]
     if not found:
         return None

@@ -116,7 +116,7 @@ def test_one_common_word_out_of_eleven_leaves_a_tenth(rug):
 )
 def test_a_gold_that_cannot_be_scored_is_refused_in_one_sentence(change):
     gold = {**tasks(0, 1)[0].gold, **change}
-    with pytest.raises(BadInput, match=r"cannot be scored .* its gold target needs an asin"):
+    with pytest.raises(BadInput, match=r"cannot be scored .* its gold target an asin"):
         goal_of(gold)
 
 

@@ -96,12 +96,12 @@ def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     file.write_text(TRIED)
     assert run_command(["policy", "test", str(file), "--run", shop]) == 0
     said, *table = capsys.readouterr().out.splitlines()
-    assert said == "would have asked 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
+    assert said == "would have asked about 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
     assert table[:2] == [
         "Of 5 judged, rules would flag 0. The gate would ask about 5 more, because something could not be checked. "
         "0 would run at once.",
-        "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; "
-        "of 3 denied, 1 ended wrong.",
+        "Actions of trials with a known outcome: of 6 asked about, 2 in a failed trial; of 3 run at once, 1 "
+        "in a failed trial; of 3 denied, 1 in a failed trial.",
     ]
     assert [line.split() for line in table if line.startswith(("click ", "search "))] == [
         ["click", "0", "5", "6", "3"],
@@ -263,5 +263,5 @@ def test_a_log_without_known_ends_says_nothing_of_them(tmp_path, capsys):
     assert run_command(["policy", "test", str(file), "--run", "looks"]) == 0
     said = capsys.readouterr().out
     # A critical action that is one of the steps is not tried a second time.
-    assert said.startswith("would have asked 0 of 2 ")
-    assert "ended wrong" not in said
+    assert said.startswith("would have asked about 0 of 2 ")
+    assert "failed trial" not in said

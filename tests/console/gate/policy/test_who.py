@@ -101,7 +101,10 @@ def test_members_are_those_of_the_moment(make_gate, url, known):
 
 
 def test_person_who_is_no_member_cannot_be_removed(url, known):
-    with writing(url) as session, pytest.raises(BadInput, match=r"Cyd is not a member of group finance. Members: Ada"):
+    with (
+        writing(url) as session,
+        pytest.raises(BadInput, match=r"Cyd is not a member of group finance. Name a member: Ada"),
+    ):
         groups.change_group(session, "finance", 0, remove=["Cyd"])
 
 
