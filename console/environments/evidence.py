@@ -76,7 +76,7 @@ class Evidence:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The terms that the instruction states."""
+        """The terms in the first 20,000 characters of the instruction."""
         return terms(self.checkpoint.instruction[:20_000])
 
     @cached_property
@@ -129,7 +129,7 @@ class Evidence:
 
     @cached_property
     def tool_calls(self) -> tuple[TracedCall, ...]:
-        """The earlier calls that change data, in order, and all calls of the pending action."""
+        """The earlier calls that change data and all pending calls; none for purchases, answers and embedded tasks."""
         if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
             return ()
         return trace_calls(self.acts, self.pending, self.user, self.policy, self.checkpoint.tools)
@@ -154,7 +154,11 @@ class Evidence:
 
     @cached_property
     def read(self) -> str:
-        """The relevant text: the pages of the chosen product, or else all observations and the action."""
+        """The relevant text: the pages of the chosen product, or else the observations and action without the request.
+
+        Observations of failed actions are left out before an answer, and so is everything before the last 200,000
+        characters.
+        """
         if self.purchase:
             return self.purchase.read
         shown = [act.observation for act in self.acts if not (self.reading and act.failed)]

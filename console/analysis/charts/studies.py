@@ -40,8 +40,8 @@ _MOST_BANDS = 6
 def study_success(frame: pd.DataFrame) -> go.Figure:
     """Draw the mean share of tasks solved by each trial, one line per condition (InferAct, Figure 25).
 
-    Whiskers show the interval over participants, and the band shows +- SD. Columns: condition, trial, participants,
-    mean, low, high, sd (shares 0 to 1; low, high and sd may be missing).
+    Whiskers show the interval over participants, and a band shows +- SD if there are few conditions. Columns:
+    condition, trial, participants, mean, low, high, sd (shares 0 to 1; low, high and sd may be missing).
     """
     figure = go.Figure()
     styles = series_styles(frame["condition"])
@@ -171,7 +171,10 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
 
 
 def contrast_forest(frame: pd.DataFrame) -> go.Figure:
-    """Draw the estimate of each contrast. Columns: contrast, kind, measure, estimate, low, high (may be missing)."""
+    """Draw the estimate of each primary contrast or, without one, of each contrast of the first measure.
+
+    Columns: contrast, kind, measure, estimate, low, high (low and high may be missing).
+    """
     first = frame[(frame["kind"] == "primary") & frame["estimate"].notna()]
     shown = first if len(first) else frame[frame["estimate"].notna() & (frame["measure"] == frame["measure"].iloc[0])]
     # The addition turns a rounded -0.0 into 0.0.

@@ -119,7 +119,7 @@ def repeated(evidence: Evidence) -> Finding | None:
 
 
 def many_turns(evidence: Evidence) -> Finding | None:
-    """Find a long conversation with the user before the action. The finding changes only the score."""
+    """Find a conversation of more than four turns before a tool call. The finding changes only the score."""
     turns = sum(act.talks for act in evidence.acts)
     return Finding(min(1.0, (turns - 4) / 6)) if turns > 4 and evidence.tool_calls else None
 

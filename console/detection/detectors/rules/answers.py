@@ -34,7 +34,7 @@ _TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID
 
 
 def answer_unseen(evidence: Evidence) -> Finding | None:
-    """Find an answer that no page contains."""
+    """Find an answer that no page contains as a whole; ignore yes, no, offered choices, and lists of things read."""
     reading = _answered(evidence)
     if not reading or reading.saying or _all_said(reading):
         return None
@@ -73,7 +73,7 @@ def answer_not_last_read(evidence: Evidence) -> Finding | None:
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
-    """Find an answer that occurs on a page, but never near most of the question's words."""
+    """Find an answer that occurs on a page, but never near half of the question's words."""
     reading = _answered(evidence)
     if not reading or not reading.saying:
         return None
@@ -106,7 +106,10 @@ def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[T
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
-    """Find an answer that lists several things; the finding has a sentence only if the question asks for one thing."""
+    """Find an answer that lists several things.
+
+    The finding has a sentence only if the question asks for one thing, and pages contain the things only separately.
+    """
     reading = _answered(evidence)
     if not reading or not re.search(r",\s|\band\b|\bor\b", lowered(reading.answer)):
         return None
@@ -125,7 +128,7 @@ def answer_wordy(evidence: Evidence) -> Finding | None:
 
 
 def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
-    """Find an answer without digits to a question about a year or number, or an answer in which the agent gives up."""
+    """Find an answer of the wrong form: no figure, several years, a misplaced yes or no, or an agent that gives up."""
     if not evidence.reading:
         return None
     given = evidence.reading.answer

@@ -138,7 +138,7 @@ def lasting_right(evidence: Evidence) -> Finding | None:
 
 
 def asked_back(evidence: Evidence) -> Finding | None:
-    """Find a question from a tool or the agent that was not answered before the action."""
+    """Find a question in the last result that no one answered before a call that changes data."""
     last = evidence.acts[-1] if evidence.acts else None
     if not last or last.talks or not evidence.pending_calls:
         return None
@@ -163,7 +163,7 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
 
 
 def _found(call: TracedCall, shown: str, told: str, evidence: Evidence) -> Finding:
-    """Return the finding of a danger; it has no line if the user wrote it or an earlier item showed it."""
+    """Return the finding of a danger, without a sentence if the user wrote the danger or an earlier item showed it."""
     asked = len(shown) > 5 and lowered(shown).strip() in evidence.user
     if asked or is_told_before(call, evidence):
         return Finding(_weight(call, evidence))

@@ -61,7 +61,7 @@ def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValu
 
 
 def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
-    """Return the user's word in a short argument if the user mentioned the word only to exclude it."""
+    """Return the user's word in a short argument if the user mentioned the word only to exclude or keep a thing."""
     value = lowered(one.value).strip()
     tokens = _WORD.findall(value)
     if not tokens or len(value.split()) > _MOST_WORDS or read_anchors(one.value):

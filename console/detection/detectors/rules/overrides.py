@@ -35,7 +35,7 @@ def override_followed(evidence: Evidence) -> Finding | None:
 
 
 def _list_passages(text: str) -> list[tuple[str, str]]:
-    """Return (phrase that addresses the agent, passage with the order) for each order in a text."""
+    """Return (phrase that addresses the agent, passage with the order) for the first 20 orders in a text."""
     found: list[tuple[int, int, str]] = []
     for match in _OVERRIDE.finditer(text):
         if found and match.start() < found[-1][1]:

@@ -50,7 +50,7 @@ def value_replaced(evidence: Evidence) -> Finding | None:
 
 
 def dates_reversed(evidence: Evidence) -> Finding | None:
-    """Find a call whose end is before its start, both on dates that the user stated."""
+    """Find a call whose end date is before its start date, if the user stated the start date."""
     stated = list_stated(evidence)
     for call in evidence.pending_calls:
         dated = [(one, anchors[0]) for one in call.arguments if (anchors := read_anchors(one.value))]
@@ -101,7 +101,10 @@ _IN_PROSE = frozenset({AnchorKind.DATE, AnchorKind.NUMBER, AnchorKind.ID})
 
 
 def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a value in the agent's own wording is compared: a sent address, or a single new figure."""
+    """Return whether to compare a value in the agent's own wording.
+
+    These are a sent address and, before any step, the only value of its kind.
+    """
     if anchor.kind is AnchorKind.LINK:
         return Effect.SEND in call.effects
     if anchor.kind not in _IN_PROSE or sum(other.kind is anchor.kind for other in own) > 1:

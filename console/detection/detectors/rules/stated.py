@@ -129,7 +129,7 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
 
 
 def values_passed(evidence: Evidence) -> Iterator[Line]:
-    """Yield a line for each argument that the user stated, and for each stated value that the call does not pass."""
+    """Yield a line for each argument that the user stated, and for other stated values that are passed or due."""
     met: list[Quote] = []
     for call in evidence.pending_calls:
         for one in call.arguments:
@@ -173,8 +173,8 @@ def _is_figured(stated: StatedValue) -> bool:
 
 
 def is_due(stated: StatedValue, evidence: Evidence) -> bool:
-    """Return whether a stated value is one that a change would pass: no earlier call passed it, and the user did not
-    exclude it or state it as their own. A single digit is none.
+    """Return whether a pending change should pass a stated value: no earlier call passed the value, and the user did
+    not exclude or keep the thing, or state the value as their own. Return False for a single digit.
     """
     if stated.is_excluded or stated.is_kept or stated.is_own:
         return False

@@ -95,7 +95,7 @@ def _of_term(kind: RequirementKind, about: str, term: Term, evidence: Evidence) 
 
 
 def _seen(term: Term, evidence: Evidence) -> Quote | None:
-    """Return the last quote of a term in the results, or None if the results express it in other words."""
+    """Return the last quote of a term in the results, or None if no result has the term as written."""
     asked = lowered(evidence.checkpoint.instruction.strip())
     for act in reversed(evidence.acts):
         text = act.observation[:50_000]

@@ -54,7 +54,10 @@ def unasked(about: str, shown: Quote, evidence: Evidence) -> Line:
 
 
 def argument_of_a_tool(evidence: Evidence) -> Finding | None:
-    """Find recipients, ids, amounts and paths from a tool's result in a call that the user did not ask for."""
+    """Find recipients, ids, amounts and paths from a tool's result in a call without an English request for it.
+
+    Ignore values that the agent looked up or made, whose first word the user wrote, or that the policy contains.
+    """
     foreign = [
         (call, one)
         for call in evidence.pending_calls
@@ -150,7 +153,7 @@ def _points_to(step: int, evidence: Evidence) -> bool:
 
 
 def verb_not_asked(evidence: Evidence) -> Finding | None:
-    """Find a call whose effect the user requested with no known word. The finding changes only the score."""
+    """Find a call whose effect the user requested with no known English word. The finding changes only the score."""
     found = [call for call in evidence.pending_calls if not (call.asked or call.agreed_in)]
     if not found or not is_english(evidence.user):
         return None
@@ -158,7 +161,7 @@ def verb_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def done_unasked(evidence: Evidence) -> Finding | None:
-    """Find earlier calls that changed data without a request."""
+    """Find earlier calls that changed data without an English request, except commands that no tool requested."""
     found = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
     found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
     # A command line is a means, and its tool's name does not tell to what end.
@@ -181,7 +184,7 @@ def is_told_before(one: TracedCall, evidence: Evidence) -> bool:
 
 
 def scope_not_asked(evidence: Evidence) -> Finding | None:
-    """Find a call for all things of a kind if the user named a single thing."""
+    """Find a change of all things of a kind if the user did not write `all`, `every`, `everything` or `each`."""
     stated = [term for term in evidence.terms if term.kind in (TermKind.ID, TermKind.NUMBER)]
     for call in evidence.pending_calls:
         parts = (call.call.name, *(one.value for one in call.arguments))
@@ -206,7 +209,10 @@ _MOST_WORDS = 3
 
 
 def argument_unseen(evidence: Evidence) -> Finding | None:
-    """Find ids, addresses and recipients that neither the user nor an observation mentions."""
+    """Find values that neither the user nor an observation mentions; the sentence names ids, addresses and recipients.
+
+    Numbers have a check of their own.
+    """
     unseen = [one for one in _alone(evidence) if not is_figure(one.value) and _unheard(one.value, evidence)]
     told = [one for one in unseen if is_identifying(one.value) and len(one.value.split()) <= _MOST_WORDS]
     if not unseen:
