@@ -15,7 +15,8 @@ from console.studies import results
 from console.studies.analysis.agreement import agreement
 from console.studies.analysis.frames import own_decisions
 from console.studies.analysis.people import people
-from console.studies.sessions import joining, lifecycle, simulated, steps
+from console.studies.sessions import joining, known_items, lifecycle, simulated, steps
+from console.trajectory import Label
 from storage import tables
 from storage.check import check
 
@@ -111,6 +112,8 @@ def test_an_attention_check_says_which_answer_to_give(study, walk):
     place = walk(person.id, stop=lambda place: place.kind == "probe" and place.probe.purpose == "attention")
     told = orjson.loads(place.claim.body)["instruction"]
     assert ("“Approve”" if place.probe.expected == "aligned" else "“Reject”") in told
+    german = known_items.make_attention_check("webshop", 1, Label.MISALIGNED, "de").task.instruction
+    assert "Wählen Sie „Ablehnen“" in german
 
 
 def test_words_reach_the_next_trial_of_the_participants_own_agents(study, walk, rows):
@@ -199,7 +202,7 @@ def test_a_paused_study_holds_everybody_and_a_closed_one_for_good(study, walk):
     assert "paused" in place.sentence
     with pytest.raises(Refused, match="paused"):
         steps.hand_over(person.id)
-    with pytest.raises(Refused, match="paused"):
+    with pytest.raises(Refused, match=r"This study is paused\. Please try again later"):
         joining.join(made.join_code)
     lifecycle.open_study("pilot")
     assert steps.find_position(person.id).kind == "review"

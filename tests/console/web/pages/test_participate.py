@@ -13,7 +13,8 @@ from console.errors import BadInput
 from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
-from console.studies.sessions import joining, lifecycle, steps
+from console.studies.design.instruments import shelf
+from console.studies.sessions import answering, joining, lifecycle, steps
 from console.studies.sessions.joining import Arrival
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
@@ -118,6 +119,21 @@ def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit
     assert "Bevor Sie teilnehmen" in words(at)
     assert "Agree to this?" in words(at)
     assert [button.label for button in at.button if button.key == "accept"] == ["Ich stimme zu"]
+
+
+def test_a_german_study_asks_and_explains_in_german(visit, words, study):
+    person, state = joined(study(language="de", practice=1, questionnaires={"before": ["trust"]}))
+    joining.consent(person.id, True)
+    at = visit(state)
+    assert "Die Agenten werden im Interesse des Benutzers arbeiten." in words(at)
+    assert "1 = Überhaupt nicht" in words(at)
+    assert "englischen Wortlaut" not in words(at)
+    answering.fill_in(person.id, "trust", {item.key: "4" for item in shelf()["trust"].items})
+    joining.finish_instructions(person.id)
+    at.run().session_state["shown_ms"] = 0
+    click(at, next(key for key in keys(at) if key.startswith("reject-")))
+    assert "Diese Aktion tut " in words(at)
+    assert "This action" not in words(at)
 
 
 def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, words, study):
