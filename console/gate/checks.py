@@ -260,8 +260,7 @@ def _request_as_asked(session: Session, ask: tables.Ask) -> CheckRequest:
     record = from_json(session.get_one(tables.TrajectoryBody, ask.trajectory_id).body)
     action = record.critical_action or ""
     if len(record.steps) > ask.step:
-        taken = record.steps[ask.step]
-        action = str(taken.extra.get("instead_of") or taken.action)
+        action = record.steps[ask.step].action
     before = record.steps[: ask.step]
     asked = replace(record, steps=before, critical_action=action, outcome=Outcome.PAUSED)
     return CheckRequest(asked, action, True, ask.digest)

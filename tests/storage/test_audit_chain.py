@@ -1,5 +1,6 @@
 """The audit chain: whatever is changed, removed, put elsewhere or added behind its back is named."""
 
+import re
 import sqlite3
 import threading
 import time
@@ -12,6 +13,7 @@ from storage import audit_chain, tables
 from storage.check import chain_end, check, count_unsealed, parse_heads, seal_chains
 from storage.engine import writing
 from storage.errors import StorageError
+from storage.linked_rows import _sqlite_triggers
 from tests.postgres import BOTH
 
 CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
@@ -351,6 +353,20 @@ def test_a_link_of_rows_has_the_time_of_its_transaction_and_a_removed_row_leaves
         assert [kind for kind, _ in connection.execute(links)] == ["rows of agent"] * 2
         assert connection.execute("SELECT * FROM row_salt").fetchall() == []
     assert check(url) == []
+
+
+def test_each_event_and_each_row_has_a_random_salt(chained):
+    with writing(chained) as session:
+        session.add_all(tables.Agent(name=name, name_key=name, token_hash=name, created_ms=1) for name in "abcd")
+    with closing(sqlite3.connect(chained.removeprefix("sqlite:///"))) as connection:
+        salts = [salt for (salt,) in connection.execute("SELECT salt FROM event UNION ALL SELECT salt FROM row_salt")]
+    assert (len(salts), len({salt[:8] for salt in salts})) == (8, 8)
+    assert all(re.fullmatch("[0-9a-f]{32}", salt) for salt in salts)
+
+
+def test_a_table_that_an_earlier_schema_lacks_has_no_trigger():
+    names = [re.search(r"TRIGGER IF NOT EXISTS (\w+)", one)[1] for one in _sqlite_triggers({"agent"})]
+    assert names == ["note_agent_insert", "note_agent_update", "note_agent_delete"]
 
 
 def test_events_of_several_runs_in_one_transaction_are_in_their_chains(two_runs):

@@ -49,7 +49,7 @@ def test_a_backup_never_writes_over_a_file(url, tmp_path):
 
 def test_only_dated_backups_are_removed_the_oldest_first_and_never_the_new_one(tmp_path):
     start = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)
-    dated = [name_in_folder(tmp_path, start + timedelta(seconds=n)) for n in range(4)]
+    dated = [name_in_folder(str(tmp_path), start + timedelta(seconds=n)) for n in range(4)]
     assert dated[1].name == "console-20260302T000000Z.db"
     others = [tmp_path / name for name in ("console.db", "friday.db", "console-20260301T235959Z.db.bak")]
     for path in (*dated, *others):

@@ -1,6 +1,7 @@
 """The outbox of decisions: when one is due, held, tried again and given up, to the millisecond, on both databases."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -152,6 +153,7 @@ def test_an_attempt_that_was_overtaken_says_nothing_any_more(decided, url, deliv
     settled(url, slow, None, 60_001)
     assert delivery() == (2, 120_000, None, "")
     assert slow.message_id == next_one.message_id
+    assert re.fullmatch("msg_[0-9a-f]{32}", slow.message_id)
     settled(url, replace(next_one), None, 60_002)
     assert delivery() == (2, 120_000, 60_002, "")
     with reading(url) as session:

@@ -4,21 +4,25 @@ import json
 import threading
 
 import pytest
+from inferact_client.decision import Decision
 from sqlalchemy import Engine, event
 
 from console import runs
+from console.auth import agents
 from console.database import now_ms, reading, writing
-from console.errors import Refused, TooMany
-from console.gate import Gate
+from console.errors import BadInput, Refused, TooMany
+from console.gate import Gate, GateDecision, Reason
 from console.gate.agent_limits import refuse_run
 from console.gate.checks import Wait, check_id_of_item
 from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion
-from console.gate.policy.rules import Ruling, Then
-from console.gate.request import Ruled, Tightened
+from console.gate.policy.rules import PolicyMode, Ruling, Then
+from console.gate.request import NOBODY, Asker, Ruled, Tightened, check_request
+from console.gate.served_console import ServedConsole, _convert, _describe
 from console.gate.submit import SubmitOptions
 from console.runs import housekeeping
 from console.settings import settings
+from console.trajectory import Step
 from storage import tables
 from storage.tables import RunKind
 
@@ -215,6 +219,86 @@ def test_only_an_agents_own_gate_runs_of_the_last_day_count(url, monkeypatch):
         create(session, "today", ago_ms=day_ms - 1)
         with pytest.raises(TooMany, match="has created 1 runs within a day"):
             refuse_run(session, "bot", at_ms)
+
+
+def test_only_an_agents_own_checks_that_still_wait_count(make_gate, url, monkeypatch):
+    monkeypatch.setenv("INFERACT_AGENT_WAITING", "1")
+    settings.cache_clear()
+    gate = make_gate("default: ask")
+    with writing(url) as session:
+        for name in ("bot", "other"):
+            agents.add(session, name, now_ms())
+
+    def ask(number, asker=None, **options):
+        return gate.ask_for(
+            asker or Asker(1, "bot"), "Pay the bill.", [], f"pay[{number}]", task_id=f"t{number}", **options
+        )
+
+    for number in range(2):
+        ask(number, NOBODY)
+    waiting = ask(2)
+    with pytest.raises(TooMany, match="1 checks of this agent are pending"):
+        ask(3)
+    assert ask(2).check.ask.token == waiting.check.ask.token
+    ask(3, Asker(2, "other"))
+    waiting.withdraw()
+    ask(4, timeout_s=0)
+    ask(5)
+    with pytest.raises(TooMany):
+        ask(6)
+
+
+def test_the_words_of_reasons_and_outcomes_are_those_that_agents_and_policies_read():
+    assert [str(one) for one in Reason] == [
+        *("not_critical", "not_flagged", "approved", "edited", "shadow", "denied", "already_rejected", "rejected"),
+        *("responded", "timeout", "budget_spent", "cancelled", "already_handed_out", "unreachable"),
+        *("detector_failed", "void"),
+    ]
+    assert [[str(one) for one in kind] for kind in (Then, PolicyMode)] == [
+        ["allow", "judge", "ask", "deny"],
+        ["enforce", "shadow"],
+    ]
+
+
+def test_a_gate_on_a_served_console_says_what_it_cannot_do():
+    served = Gate("shop-bot", url="http://127.0.0.1:9/", token="agent-token")
+    assert served.open() == "http://127.0.0.1:9"
+    with pytest.raises(BadInput, match="A served console cannot return a `Wait`"):
+        served.ask("Pay the bill.", [], "pay[1]")
+    with pytest.raises(BadInput, match="A token works only with a served console"):
+        Gate("shop-bot", url="sqlite:///console.db", token="agent-token")
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "undo_s", "longest_s"),
+    [(None, None, 1_806), (3, None, 4), (60, 0, 61), (60, 10, 71), (0, 10, 0)],
+)
+def test_a_gate_leaves_a_person_the_whole_time_and_the_undo_besides(timeout_s, undo_s, longest_s):
+    served = ServedConsole("http://127.0.0.1:9", "agent-token", {"run": "shop-bot", "undo_s": undo_s})
+    assert served._deadline_s(timeout_s) == longest_s
+
+
+@pytest.mark.parametrize("task_id", ["march", None])
+def test_a_served_console_is_told_the_whole_request(task_id):
+    steps = [Step("think", "look[bills]", "two bills")]
+    schema = {"type": "object"}
+    request = check_request("Pay the bill.", steps, "pay({})", task_id=task_id, trial=2, tool_schema=schema)
+    assert _describe(request) == {
+        "task": "Pay the bill.",
+        "task_id": task_id,
+        "trial": 2,
+        "steps": [{"thought": "think", "action": "look[bills]", "observation": "two bills"}],
+        "action": "pay({})",
+        "tool_schema": schema,
+    }
+
+
+def test_the_decision_of_a_served_console_is_the_gate_s():
+    edited = Decision(True, "pay({})", "Less.", "edited", None, "c" * 32, 4, 5, 0.25)
+    found = GateDecision(True, "pay({})", "Less.", Reason.EDITED, 4, 5, 0.25, check_id="c" * 32)
+    assert _convert(edited) == found
+    away = Decision(False, "pay({})", reason="refused")
+    assert _convert(away) == GateDecision(False, "pay({})", away.message, Reason.UNREACHABLE)
 
 
 def test_the_id_of_an_item_is_that_of_its_latest_check(make_gate, url):

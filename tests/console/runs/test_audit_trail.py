@@ -7,6 +7,7 @@ import platform
 import resource
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from sqlmodel import select
@@ -17,7 +18,7 @@ from console.auth.audit_log import By, Door, acting
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
 from console.runs import audit_trail
-from console.runs.audit_trail import AuditFilter
+from console.runs.audit_trail import AuditEntry, AuditFilter
 from storage import tables
 from storage.engine import overwrite_freed
 from tests.logs import purchase, write_log
@@ -178,6 +179,65 @@ def test_the_audit_is_chosen_by_run_kind_and_who(kettles):
     assert said(kind="imported", who="Eve") == []
     with reading() as session:
         assert audit_trail.list_choices(session) == ([kettles], ["imported", "one", "run created"], sorted(["Eve", me]))
+
+
+ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "sentence"),
+    [
+        ("critical actions set", {"before": [], "after": ["a", "b"], "detail": {"withdrawn": [1, 2]}},
+         "Ada set the critical actions of shop from nothing to a, b; 2 items left the queue."),
+        ("reasons set", {"after": {"x": 1, "y": None}}, "Ada set the reasons of shop to x 1, no y."),
+        ("questions set", {"before": 5, "after": 5}, "Ada set the questions of shop as before."),
+        ("budget set", {"before": {}, "after": None}, "Ada set the budget of shop from nothing to nothing."),
+        ("policy set", {"run": "", "after": 3, "detail": {"author": "Ada"}},
+         "Ada set the policy of every run, version 3."),
+        ("policy set", {"after": 3, "detail": {"author": "Bob"}},
+         "Ada set the policy of shop, version 3, said to be written by Bob."),
+        ("policy set", {"after": 3}, "Ada set the policy of shop, version 3."),
+        ("run renamed", {"before": "old", "after": "new"}, "Ada renamed the run old to new."),
+        ("run deleted", {"before": {"items": 2, "tasks": 1}}, "Ada deleted the run it with 2 items, 1 tasks."),
+        ("import undone", {"detail": {"trajectories": 1}},
+         "Ada undid the import of it into shop: 1 trajectory removed."),
+        ("trajectories moved", {"detail": {"trajectories": 2, "to": "other"}},
+         "Ada moved 2 trajectories of shop to other."),
+        ("imported", {"detail": {"imported": 3}}, "Ada imported 3 trajectories of it into shop."),
+        ("exported", {}, "Ada exported the it of shop."),
+        ("exported", {"run": ""}, "Ada exported the it."),
+        ("study exported", {}, "Ada exported the results of the study it."),
+        ("study exported", {"detail": {"what": "the report"}}, "Ada exported the report of the study it."),
+        ("next trial", {"detail": {"tasks": 1}}, "Ada started the next trial of 1 task of shop."),
+        ("released", {"detail": {"trajectories": 2}}, "Ada released 2 undecided actions of shop."),
+        ("study invitations", {"after": 1}, "Ada created 1 link to the study it."),
+        ("participant withdrew", {"who": "WAB12CD", "door": "browser"},
+         "The participant now called WAB12CD withdrew from the study it, in the browser."),
+        ("participant withdrew", {"who": "WAB12CD", "door": "cli"},
+         "WAB12CD removed a participant from the study it, by command."),
+        ("participant withdrew", {"door": "browser"},
+         "Ada removed a participant from the study it, in the browser."),
+        ("content erased", {"detail": {"events": 2}},
+         "The content of 2 events was erased, according to a consent."),
+        ("signed in", {}, "Ada signed in."),
+        ("signed in", {"detail": {"issuer": "https://id"}}, "Ada signed in by https://id."),
+        ("sign-in refused", {"subject": "", "detail": {"reason": "Not now."}},
+         "A person was refused at the sign-in by an organisation: Not now."),
+        ("person invited", {"subject": ""}, "Ada invited the first person who opens the link."),
+        ("person invited", {}, "Ada invited it."),
+        ("judged", {"detail": {"detectors": ["a", "b"]}, "before": 1, "after": 2},
+         "Ada ran a, b on shop; settings from 1 to 2."),
+        ("detector recalibrated", {"detail": {"detector": "rules"}}, "Ada recalibrated rules on shop."),
+        ("notices retried", {"after": 1}, "Ada retried 1 undelivered message."),
+        ("notices retried", {}, "Ada retried 0 undelivered messages."),
+        ("Ada: spoke", {"door": "python"}, "Ada: spoke (it of shop), from Python."),
+        ("spoke", {"subject": "", "run": "", "door": "import"}, "Ada: spoke, by import."),
+        ("x" * 195, {"subject": "", "run": ""}, f"Ada: {'x' * 195}."),
+        ("x" * 196, {"subject": "", "run": ""}, f"Ada: {'x' * 194}…."),
+    ],
+)  # fmt: skip
+def test_each_kind_of_event_is_a_sentence_with_what_changed(kind, given, sentence):
+    assert audit_trail.entry_sentence(replace(ENTRY, kind=kind, **given)) == sentence
 
 
 def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):

@@ -2,8 +2,11 @@
 
 import pytest
 
+from console.auth import groups, people
+from console.auth.people import Role
+from console.database import writing
 from console.gate.policy import CheckFacts, Then, read_policy, ruling
-from console.gate.policy.lint import list_warnings
+from console.gate.policy.lint import known_people, list_warnings
 from tests.console.web.test_handbook import fences
 
 KNOWN = {"ada": {"reviewer", "admin", "group:finance"}, "bo": {"reviewer"}}
@@ -87,6 +90,16 @@ def test_a_rule_that_cannot_be_met_or_that_a_wrong_sign_passes_is_named(rule, sa
 )
 def test_a_rule_that_can_be_met_is_not(rule):
     assert warned(rule) == []
+
+
+def test_the_people_of_a_database_are_the_enabled_ones_with_their_roles_and_groups(data_dir):
+    with writing() as session:
+        for name, role in {"Ada": Role.ADMIN, "Bo": Role.REVIEWER, "Eve": Role.RESEARCHER}.items():
+            people.add_person(session, name, [role], 0)
+        groups.change_group(session, "Finance", 0, add=["Ada", "Eve"])
+        people.disable(session, people.get_person(session, "Eve"), 1)
+        known = known_people(session)
+    assert known == {"ada": {"admin", "reviewer", "group:finance"}, "bo": {"reviewer"}}
 
 
 def test_without_a_database_only_what_the_file_says_counts():

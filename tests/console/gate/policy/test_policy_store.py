@@ -14,6 +14,7 @@ from console.gate.policy import policy_store, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
 from console.runs import audit_trail, housekeeping
 from console.runs.audit_trail import AuditFilter
+from console.runs.export.formats.columns import iso
 from storage import tables
 from storage.tables import RunKind
 
@@ -124,6 +125,33 @@ def test_allowed_checks_are_stored_one_by_one_and_removed_with_their_run(url, ma
     with writing(url) as session:
         housekeeping.remove(session, runs.get(session, "bot"), 1)
         assert session.exec(select(tables.AllowedCheck)).all() == []
+
+
+def test_allowed_checks_are_listed_newest_first_with_their_rules(url, make_gate):
+    text = "{default: ask, rules: [{name: a, tool: look, then: allow}, {name: b, tool: open, then: allow}]}"
+    gate, other = (make_gate(text, run=name, agent="bot") for name in ("bot", "other"))
+    for number, tool in enumerate(("look", "open", "look")):
+        gate.check("t", [], f"{tool}[{number}]")
+    other.check("t", [], "open[9]")
+    with reading(url) as session:
+        run = runs.get(session, "bot")
+        listed = policy_store.list_allowed(session, run)
+        assert policy_store.list_allowing_rules(session, run) == ["a", "b"]
+        assert policy_store.list_allowing_rules(session, runs.get(session, "other")) == ["b"]
+        assert policy_store.list_allowed(session, run, rule="b") == [listed[1]]
+        assert policy_store.list_allowed(session, run, most=2) == listed[:2]
+        at_ms = session.exec(select(tables.AllowedCheck.at_ms).order_by(tables.AllowedCheck.id)).all()
+    assert [row.pop("at") for row in listed] == [iso(one) for one in at_ms[2::-1]]
+    assert listed == [
+        {
+            "agent": "bot",
+            "tool": tool,
+            "rule": rule,
+            "version": 1,
+            "action_digest": hashlib.sha256(f"{tool}[{number}]".encode()).hexdigest(),
+        }
+        for number, tool, rule in ((2, "look", "a"), (1, "open", "b"), (0, "look", "a"))
+    ]
 
 
 def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_before(url, shop):

@@ -105,7 +105,7 @@ def test_too_few_or_too_wrong_decisions_suggest_nothing(capsys):
     decided("bad", [refund(5)] * 100, set(range(0, 100, 10)))
     assert suggested("bad") == []
     (one,) = suggested("bad", at_most=0.3)
-    assert (one.argument, one.limits, one.saved, one.wrong) == ("", "", 100, 10)
+    assert (one.argument, one.limits, one.saved, one.wrong, one.expires) == ("", "", 100, 10, "2026-12-01")
     assert run_command(["policy", "suggest", "few"]) == 0
     assert "No rule keeps the share of misaligned actions within 5%" in capsys.readouterr().out
     assert run_command(["policy", "suggest", "few", "--at-most", "lots"]) == 2

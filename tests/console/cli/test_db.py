@@ -1,0 +1,163 @@
+"""`inferact db`: what each command prints, and that a head and a copy cover everything that happened."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+import console.cli.db
+from console.auth import agents
+from console.cli import run_command
+from console.cli.db import _went_back
+from console.database import database_url, now_ms, writing
+from console.gate import Gate
+from storage.check import chain_end, check
+from storage.new_epoch import WentBack
+
+
+@pytest.fixture
+def told(capsys):
+    """A function that runs a command and returns its exit code, its output (parsed, if JSON), and its errors."""
+
+    def run(*command):
+        capsys.readouterr()
+        code = run_command(list(map(str, command)))
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if "--json" in command else out, err
+
+    return run
+
+
+@pytest.fixture
+def busy():
+    """A database with an event of access and with events of a gate's run."""
+    with writing() as session:
+        agents.add(session, "bot", now_ms())
+    Gate("shop-bot").ask("pay", [], "pay(1)", task_id="t")
+    return database_url()
+
+
+def test_a_head_covers_the_events_of_each_run_so_far(busy, told, tmp_path):
+    code, before, _ = told("db", "check")
+    assert (code, "run inferact db head to include them" in before) == (0, True)
+    kept = tmp_path / "heads.txt"
+    code, head, _ = told("db", "head", "--out", kept, "--json")
+    events, last_hash = chain_end(busy)
+    assert (code, head["events"], head["hash"], head["file"]) == (0, events, last_hash, str(kept))
+    assert len(head["at"]) == len("2026-01-01T00:00:00+00:00")
+    assert kept.read_text() == f"{events}:{last_hash} {head['at']}\n"
+    code, after, _ = told("db", "check")
+    assert (code, "run inferact db head" in after) == (0, False)
+    assert f"The audit log has {events} events, last hash {last_hash[:16]}. Epoch 1." in after
+    assert told("db", "head", "--json")[1]["file"] is None
+
+
+def test_check_prints_each_problem_and_fails(busy, told):
+    url = f"sqlite:///{busy.removeprefix('sqlite:///')}"
+    code, sound, _ = told("db", "check", "--json")
+    events, last_hash = chain_end(url)
+    assert (code, sound) == (
+        0,
+        {"database": url, "problems": [], "audit": {"events": events, "hash": last_hash}, "epoch": 1},
+    )
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+        connection.execute("UPDATE agent SET name = 'cat'")
+    problem = "Audit: agent 1 was changed outside the console: who (name, name_key)."
+    code, found, err = told("db", "check", "--json")
+    assert (code, found["problems"]) == (1, [problem])
+    assert f"{url} has 1 problem. Restore a backup: inferact db restore FILE" in err
+    assert told("db", "check")[:2] == (1, f"{problem}\n")
+
+
+def test_a_backup_and_a_restore_name_their_files(busy, told, tmp_path):
+    copy = tmp_path / "copy.db"
+    assert told("db", "backup", copy, "--json")[:2] == (0, {"backup": str(copy), "removed": []})
+    code, said, _ = told("db", "backup", tmp_path / "other.db")
+    assert (code, said) == (0, f"Backed up to {tmp_path / 'other.db'}.\n")
+    code, said, _ = told("db", "restore", copy, "--json")
+    assert (code, said["restored"], said["epoch"], said["checks_void"]) == (0, str(copy), 2, 1)
+    assert said["kept"].startswith(f"{busy.removeprefix('sqlite:///')}.replaced-")
+    assert told("db", "upgrade", "--json")[1] == {"database": busy, "upgraded": True}
+
+
+def test_a_copy_is_complete_and_tells_its_digests(busy, told, tmp_path):
+    target = f"sqlite:///{tmp_path / 'target.db'}"
+    code, said, _ = told("db", "copy", busy, target, "--json")
+    events, last_hash = chain_end(busy)
+    assert (code, said["source"], said["target"]) == (0, busy, target)
+    assert said["audit"] == {"events": events, "hash": last_hash}
+    assert {"name": "agent", "rows": 1} in [{name: row[name] for name in ("name", "rows")} for row in said["tables"]]
+    assert check(target) == []
+    code, _, err = told("db", "copy", busy, target)
+    assert (code, "already has data" in err) == (1, True)
+
+
+def test_a_copy_of_a_source_that_changes_meanwhile_is_refused(busy, told, tmp_path, monkeypatch):
+    copy = console.cli.db.copy_database
+
+    def copied(source, target):
+        found = copy(source, target)
+        with writing() as session:
+            agents.add(session, "late", now_ms())
+        return found
+
+    monkeypatch.setattr(console.cli.db, "copy_database", copied)
+    code, _, err = told("db", "copy", busy, f"sqlite:///{tmp_path / 'target.db'}")
+    assert (code, "The source changed during the copy." in err) == (1, True)
+
+
+NOTHING = WentBack(
+    epoch=2,
+    **dict.fromkeys(("checks_void", "items_cancelled", "begun_carried", "rejections_carried", "decisions_lost"), 0),
+    **dict.fromkeys(("sessions_ended", "links_ended", "tokens_ended"), 0),
+    people=(),
+    policies=(),
+    access_kept=False,
+    unread="",
+    changed=(),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, []),
+        ({"changed": ("Bad.", "Worse.")}, ["Accepted: the audit log of the backup has 2 problems. Bad."]),
+        (
+            {"checks_void": 1},
+            ["1 void check, 0 cancelled items. Agents must submit checks again if their actions had not begun."],
+        ),
+        (
+            {"items_cancelled": 2},
+            ["0 void checks, 2 cancelled items. Agents must submit checks again if their actions had not begun."],
+        ),
+        ({"begun_carried": 1}, ["Carried over from after the backup: 1 begun action, 0 rejections."]),
+        ({"rejections_carried": 1}, ["Carried over from after the backup: 0 begun actions, 1 rejection."]),
+        ({"decisions_lost": 1}, ["1 decision made after the backup: only in the previous file."]),
+        (
+            {"sessions_ended": 1},
+            ["Ended: 1 session, 0 unused links. Invite people again: inferact person invite NAME."],
+        ),
+        ({"links_ended": 1}, ["Ended: 0 sessions, 1 unused link. Invite people again: inferact person invite NAME."]),
+        ({"tokens_ended": 1}, ["Ended: 1 agent token. Give each agent a new token: inferact agent renew NAME."]),
+        ({"people": ("Ada", "Bob")}, ["People who differ from the previous file: Ada, Bob."]),
+        (
+            {"policies": ("*", "shop")},
+            [
+                "Policies that differ from the previous file: *, shop.",
+                "For each check the stricter ruling of both applies until you choose: inferact policy set RUN FILE.",
+            ],
+        ),
+        (
+            {"unread": "It is broken."},
+            [
+                "The previous file could not be read: It is broken.",
+                "The rejections, begun actions, people and policies of this file are not carried over.",
+            ],
+        ),
+    ],
+)
+def test_a_restore_tells_what_went_back_and_nothing_else(changes, said):
+    assert list(_went_back(replace(NOTHING, **changes))) == said
