@@ -137,14 +137,16 @@ def is_judgement_only(run: tables.Run, kind: str) -> bool:
 _WAITS = {
     DecisionKind.APPROVE: gettext_noop("Approved. The agent can take the action."),
     DecisionKind.REJECT: gettext_noop("Rejected. The action does not run."),
-    DecisionKind.EDIT: gettext_noop("Edited. Your action may run instead of the agent's action."),
+    DecisionKind.EDIT: gettext_noop("Edited. The agent can take your action instead."),
     DecisionKind.RESPOND: gettext_noop("The action does not run. The agent gets your feedback."),
 }
 _WITH_OTHERS = {
     DecisionKind.APPROVE: gettext_noop(
         "Approved. The agent can take the action if every other reviewer approves it too."
     ),
-    DecisionKind.EDIT: gettext_noop("Edited. Your action may run if every other reviewer writes the same action."),
+    DecisionKind.EDIT: gettext_noop(
+        "Edited. The agent can take your action if every other reviewer writes the same action."
+    ),
 }
 _REPLAYED = {
     DecisionKind.APPROVE: gettext_noop("Approved. The recorded outcome counts."),

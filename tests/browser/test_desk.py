@@ -135,7 +135,7 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     same = "getComputedStyle(key).color === getComputedStyle(key.closest('button')).color"
     assert page.evaluate(f"{keys}.length && {keys}.every(key => {same})")
     page.keyboard.press("Control+Enter")
-    page.get_by_text("Your action may run instead").wait_for()
+    page.get_by_text("The agent can take your action instead").wait_for()
     with reading() as session:
         assert session.exec(select(Decision.edited_action)).all() == ['refund_order({"amount":22.5,"order":12})']
 
