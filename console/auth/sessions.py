@@ -162,7 +162,7 @@ def participant_cookie_name(port: int) -> str:
 def participant_cookie(secret: str, outside_id: str = "") -> str:
     """Return the signed text that identifies a participant by the secret of their own link.
 
-    `outside_id` is a platform's id of the participant, for the return to the platform; only the cookie stores the id.
+    `outside_id` is the participant's platform ID, for the return to the platform; only the cookie stores the id.
     """
     return _signer().dumps([secret, outside_id] if outside_id else secret)
 

@@ -70,7 +70,7 @@ def list_entries(session: Session, wanted: AuditFilter, limit: int | None = None
 def list_choices(session: Session) -> tuple[list[str], list[str], list[str]]:
     """Return the (runs, kinds, people) of the events, each list sorted."""
     event, run = tables.Event, tables.Run
-    # A participant's run stands in no list of runs.
+    # No list of runs contains a participant's run.
     listed = col(run.id).in_(select(col(event.run_id))) & col(run.study_id).is_(None)
     names = select(col(run.name)).where(listed).order_by(col(run.name))
     kinds, people = select(col(event.kind)).distinct(), select(col(event.actor)).distinct()

@@ -172,7 +172,7 @@ def _build(session: Session, run: tables.Run, trace_id: str, at_ms: int) -> list
     session.connection().execute(_SPANS.values(built_ms=at_ms), {"spans": ids})
     if not isinstance(entry, Found):
         return []
-    # A secret that one span names may stand in another one without its name.
+    # A secret that one span names may be in another span without its name.
     record = Masker().mask_record(entry.trajectory, entry.trajectory.to_json())
     widen_critical(session, run, {record.environment})
     store_pictures(session, _pictures(entry.pictures))

@@ -190,7 +190,7 @@ class Masker:
     def mask_record(self, record: Trajectory, body: str) -> Trajectory:
         """Return the trajectory with its secrets masked, or unchanged without secrets; `body` is its canonical JSON."""
         lowered = body.lower()
-        # Most texts of a record are short, and most hints stand in none of them.
+        # Most texts of a record are short, and contain few of the hints.
         present = {hint for hint in _HINT_TEXTS if hint in lowered}
         held = [one for one in _HINTS if one[1] in present] if present else []
         self._hints = tuple((kind, hint) for kind, hint in held if kind.may_be_in(body, lowered, hint))

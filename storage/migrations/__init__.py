@@ -120,8 +120,8 @@ def refuse_unknown(url: str, found: str | None) -> None:
     if found > head():
         raise NewerSchema(f"{what} was written by a newer console (schema {found}); upgrade the console to open it.")
     raise OlderSchema(
-        f"{what} was written by an older console (schema {found}); with that version export its runs "
-        "(inferact export trajectories --run NAME --out FILE.jsonl), then import them into a new database."
+        f"{what} was written by an older console (schema {found}). With that version, export each run: inferact export "
+        "trajectories --run NAME --out FILE.jsonl. Then import the files into a new database."
     )
 
 

@@ -122,7 +122,7 @@ def test_neither_a_new_nor_a_current_file_loads_alembic(url, tmp_path, is_there)
         (
             "0012",
             OlderSchema,
-            r"older console \(schema 0012\); with that version export .*export trajectories",
+            r"older console \(schema 0012\)\. With that version, export .*export trajectories",
         ),
     ],
 )

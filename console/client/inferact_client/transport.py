@@ -130,7 +130,7 @@ class Connection:
             self._client = None
 
     def _sync_client(self) -> tuple[httpx.Client, threading.local]:
-        """Return the process's pool, and where a thread sets the end of its exchange before it begins."""
+        """Return the process's pool and the thread-local object in which a thread sets the end of its request."""
         if self._client is not None and self._pid == os.getpid():
             return self._client
         with self._lock:

@@ -247,8 +247,8 @@ def _refuse_short(slots: Sequence[_Slot], given: Sequence[int]) -> None:
         advice = "flags" if flagged else "does not flag"
         raise BadInput(
             f"checks.{cell}: {action} actions that {name} {advice}: {needed[name, cell]} needed, "
-            f"{needed[name, cell] - short} in the source outside the study's own tasks; ask for fewer, or take another "
-            "source or detector."
+            f"{needed[name, cell] - short} in the source outside the study's own tasks. Use fewer, or another source "
+            "or detector."
         )
 
 

@@ -296,7 +296,7 @@ def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
         claim, _run = get_open_claim(session, item, identity)
     until_ms = None if minutes is None else now_ms() + minutes * 60_000
     review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms(), until_ms=until_ms)
-    done = _("You skipped {item}. It comes back after your other items.")
+    done = _("You skipped {item}. The item comes back after your other items.")
     if minutes is not None:
         done = _("You skipped {item} for {minutes} min.")
     st.session_state["done"] = done.format(item=named(item, here=False), minutes=minutes)

@@ -174,7 +174,7 @@ def _about(presentation: Presentation, whole: bool) -> str:
 
 
 def _folds_table(presentation: Presentation) -> bool:
-    """Return whether the requirements replace the table, because it does not stand within the arguments."""
+    """Return whether the requirements replace the evidence table: the arguments of the action cannot show it."""
     if presentation.requirements is None or presentation.table is None or not presentation.action:
         return False
     return presentation.table.columns[-1] != ORIGIN or not json_calls(presentation.action)

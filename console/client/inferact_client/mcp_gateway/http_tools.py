@@ -114,7 +114,7 @@ def _read_operation(document: Any, path: str, item: Mapping[str, Any], method: s
         if place not in ("path", "query", "header") or "schema" not in parameter:
             raise ClientError(f"the parameter {name} in {place} is not supported.")
         if name in places or name == "body":
-            raise ClientError(f"the name {name} stands for two values.")
+            raise ClientError(f"the name {name} has two values.")
         places[str(name)] = place
         properties[str(name)] = _resolve(document, parameter["schema"])
         required += [str(name)] if parameter.get("required") or place == "path" else []

@@ -120,7 +120,7 @@ def _date(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue |
     if (case.from_tool and not case.changes) or _OF_A_PERSON.search(case.one.name):
         return None
     if {float(reading[-2:]) for reading in new.value.split("|")} & set(case.numbers):
-        # The day of a range stands alone: "from 3 to 7 July".
+        # The first day of a range has no month: "from 3 to 7 July".
         return None
     spans = {number * period for number in case.numbers for period in _PERIODS}
     for value in left:
