@@ -21,6 +21,7 @@ from storage.check import check
 from storage.engine import Durability, engine, mask_password, reading, writing
 from storage.errors import DatabaseUnusable, StorageError
 from storage.migrations import migrate
+from storage.private_files import make_private, make_private_folder
 from storage.queue import Queue
 
 
@@ -221,6 +222,18 @@ def test_a_new_file_is_its_users_alone_and_so_is_what_lies_beside_it(tmp_path):
     assert modes == dict.fromkeys(("console.db", "console.db-wal", "console.db-shm"), 0o600)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_each_right_of_other_users_is_taken_from_a_file_and_from_a_folder(tmp_path):
+    folder, path = tmp_path / "data", tmp_path / "data" / "console.db"
+    make_private_folder(folder)
+    path.touch()
+    for right in (0o40, 0o20, 0o10, 0o4, 0o2, 0o1):
+        path.chmod(0o600 | right)
+        folder.chmod(0o700 | right)
+        make_private(path)
+        make_private_folder(folder)
+        assert (path.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 def test_a_file_that_was_open_to_others_is_closed_to_them_with_a_line_in_the_log(tmp_path, caplog):

@@ -1,9 +1,11 @@
 """`inferact db`: what each command prints, and that a head and a copy cover everything that happened."""
 
 import json
+import platform
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 
@@ -106,6 +108,18 @@ def test_a_copy_of_a_source_that_changes_meanwhile_is_refused(busy, told, tmp_pa
     monkeypatch.setattr(console.cli.db, "copy_database", copied)
     code, _, err = told("db", "copy", busy, f"sqlite:///{tmp_path / 'target.db'}")
     assert (code, "The source changed during the copy." in err) == (1, True)
+
+
+def test_doctor_tells_version_settings_and_problems(busy, told, data_dir):
+    code, said, _ = told("doctor", "--json")
+    assert code == 0
+    assert {name: said[name] for name in ("database", "database_problems", "epoch", "data_dir", "undelivered")} == {
+        **{"database": busy, "database_problems": [], "epoch": 1, "data_dir": str(data_dir), "undelivered": []},
+    }
+    assert (said["version"], said["python"]) == (version("inferact-console"), platform.python_version())
+    assert (said["data_dir_writable"], said["name_clashes"], said["detectors"]) == (True, [], [])
+    assert said["plugins"] == []
+    assert (version("streamlit"), "set OPENAI_BASE_URL" in said["model"]) == (said["streamlit"], True)
 
 
 NOTHING = WentBack(

@@ -260,6 +260,21 @@ def test_the_words_of_reasons_and_outcomes_are_those_that_agents_and_policies_re
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        *[("budget", 0, 2**31 - 1), ("reviews_per_item", 1, 2**31 - 1), ("threshold", 0, 1)],
+        *[(seconds, 0, 2**31 - 1) for seconds in ("timeout_s", "poll_s", "undo_s")],
+    ],
+)
+def test_a_number_of_a_gate_is_within_its_bounds(name, least, most):
+    for given in (least, most):
+        Gate("shop-bot", **{name: given})
+    for wrong in (least - 1, most + 1, True, "1"):
+        with pytest.raises(BadInput, match=f"{name} is {wrong!r}. Use a number from {least} to {most}, or None"):
+            Gate("shop-bot", **{name: wrong})
+
+
 def test_a_gate_on_a_served_console_says_what_it_cannot_do():
     served = Gate("shop-bot", url="http://127.0.0.1:9/", token="agent-token")
     assert served.open() == "http://127.0.0.1:9"

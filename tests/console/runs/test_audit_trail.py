@@ -209,6 +209,7 @@ ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
         ("study exported", {}, "Ada exported the results of the study it."),
         ("study exported", {"detail": {"what": "the report"}}, "Ada exported the report of the study it."),
         ("next trial", {"detail": {"tasks": 1}}, "Ada started the next trial of 1 task of shop."),
+        ("next trial", {}, "Ada started the next trial of 0 tasks of shop."),
         ("released", {"detail": {"trajectories": 2}}, "Ada released 2 undecided actions of shop."),
         ("study invitations", {"after": 1}, "Ada created 1 link to the study it."),
         ("participant withdrew", {"who": "WAB12CD", "door": "browser"},
@@ -246,7 +247,16 @@ def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):
     with reading() as session:
         text = audit_trail.as_csv(audit_trail.list_entries(session, AuditFilter())).decode()
     rows = list(csv.DictReader(text.splitlines()))
+    assert list(rows[0]) == [
+        *("event_id", "at", "run", "who", "kind", "subject", "door", "where", "before", "after", "detail", "sentence"),
+    ]
     assert [row["kind"] for row in rows] == ["one", "imported", "run created"]
+    assert {name: rows[1][name] for name in ("event_id", "run", "who", "subject", "door", "before", "after")} == {
+        **{"event_id": "2", "run": "kettles", "who": getpass.getuser(), "subject": "kettles.jsonl", "door": "cli"},
+        **{"before": "null", "after": "null"},
+    }
+    assert json.loads(rows[1]["detail"])["imported"] == 3
+    assert rows[1]["at"].startswith("20")
     assert rows[0]["who"] == "'=1+1"
     assert rows[1]["where"] == platform.node()
     assert rows[1]["sentence"].endswith("into kettles, by command.")

@@ -182,6 +182,28 @@ def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_be
             assert policy_store.effective_version(session, run) == newest
 
 
+def test_a_replaced_policy_applies_beside_the_stored_one_until_it_is_chosen(url, shop):
+    with writing(url) as session:
+        run = runs.get(session, shop)
+        policy_store.save(session, None, "default: allow", "ada", 0)
+        kept = {"digest": "d", "author": "eve", "created_ms": 5}
+        for epoch, name, text in ((1, "*", "default: deny"), (2, shop, "default: judge"), (3, "*", "default: allow")):
+            session.add(tables.ReplacedPolicy(epoch=epoch, run=name, version=epoch + 6, text=text, **kept))
+        session.flush()
+        found = policy_store.effective_version(session, run)
+        assert [(one.id, one.version, one.text, one.author, one.created_ms, one.own) for one in found.also] == [
+            (1, 7, "default: deny", "eve", 5, False),
+            (2, 8, "default: judge", "eve", 5, True),
+        ]
+        assert found.rule_on(CheckFacts("pay[1]")).then is Then.DENY
+        assert [one.version for one in policy_store.common_version(session).also] == [7]
+        policy_store.save(session, run, "default: allow", "ada", 6)
+        assert policy_store.effective_version(session, run).also == ()
+        assert [one.version for one in policy_store.common_version(session).also] == [7]
+        policy_store.save(session, None, "default: allow", "ada", 6)
+        assert policy_store.common_version(session).also == ()
+
+
 def test_a_first_version_counts_for_every_task(url, shop):
     with writing(url) as session:
         for run in (None, runs.get(session, shop)):
