@@ -132,6 +132,18 @@ def test_what_was_asked_and_began_after_the_backup_does_not_begin_again(shop):
     assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
 
 
+def test_what_began_after_the_backup_does_not_begin_again_after_several_restores_of_it(shop):
+    copy = shop.backup()
+    shop.begin(shop.approved())
+    shop.ask("pay(2)")
+    shop.decide("reject")
+    for _ in range(3):
+        shop.restore(copy)
+        assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
+        rejected = shop.ask("pay(2)")
+        assert (rejected.reason, "no, wait" in rejected.feedback) == (Reason.ALREADY_REJECTED, True)
+
+
 def test_an_unflagged_action_that_began_after_the_backup_does_not_begin_again_in_its_task(shop):
     shop.set_policy("{default: judge}")
     copy = shop.backup()

@@ -54,6 +54,7 @@ def test_a_head_covers_the_events_of_each_run_so_far(busy, told, tmp_path):
     assert (code, "run inferact db head" in after) == (0, False)
     assert f"The audit log has {events} events, last hash {last_hash[:16]}. Epoch 1." in after
     assert told("db", "head", "--json")[1]["file"] is None
+    assert told("db", "head")[1].startswith(f"{events}:{last_hash} 20")
 
 
 def test_check_prints_each_problem_and_fails(busy, told):
@@ -82,6 +83,7 @@ def test_a_backup_and_a_restore_name_their_files(busy, told, tmp_path):
     assert (code, said["restored"], said["epoch"], said["checks_void"]) == (0, str(copy), 2, 1)
     assert said["kept"].startswith(f"{busy.removeprefix('sqlite:///')}.replaced-")
     assert told("db", "upgrade", "--json")[1] == {"database": busy, "upgraded": True}
+    assert told("db", "upgrade")[:2] == (0, f"{busy} is up to date.\n")
 
 
 def test_a_copy_is_complete_and_tells_its_digests(busy, told, tmp_path):
@@ -94,6 +96,8 @@ def test_a_copy_is_complete_and_tells_its_digests(busy, told, tmp_path):
     assert check(target) == []
     code, _, err = told("db", "copy", busy, target)
     assert (code, "already has data" in err) == (1, True)
+    code, said, _ = told("db", "copy", busy, f"sqlite:///{tmp_path / 'again.db'}")
+    assert (code, said.startswith("Copied "), "tables; all digests are equal." in said) == (0, True, True)
 
 
 def test_a_copy_of_a_source_that_changes_meanwhile_is_refused(busy, told, tmp_path, monkeypatch):

@@ -86,6 +86,7 @@ def test_a_rule_that_cannot_be_met_or_that_a_wrong_sign_passes_is_named(rule, sa
         "{tool: pay, then: judge, when: 'args.amount >= 0 && args.amount <= 100'}",
         "{tool: pay, then: judge, when: '0 < args.amount && args.amount <= 100'}",
         "{tool: pay, then: ask, when: args.amount <= 100}",
+        "{tool: pay, then: judge, when: args.amount <= args.most}",
     ],
 )
 def test_a_rule_that_can_be_met_is_not(rule):
