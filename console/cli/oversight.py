@@ -95,17 +95,17 @@ def fp_first(
         str, typer.Option(help="Inspections per trial: a number, or P% of the non-halted trajectories.")
     ] = "50%",
     env: Annotated[
-        str | None, typer.Option(help="Play whole runs in these embedded environments, comma-separated.")
+        str | None, typer.Option(help="Simulate whole runs in these embedded environments, comma-separated.")
     ] = None,
     tasks: Annotated[str, typer.Option(help="With --env: tasks per environment.")] = "40",
     method: Annotated[str, typer.Option(help="With --env: detectors, comma-separated.")] = "rules,full-validation",
-    actor: Annotated[str, typer.Option(help="With --env: the Actor.")] = "scripted",
+    actor: Annotated[str, typer.Option(help="With --env: the Actor that does the tasks.")] = "scripted",
     trials: Annotated[int, typer.Option(min=1, help="Trials after the first one.")] = 3,
     seed: Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")] = 0,
     reviewer: Annotated[
-        str, typer.Option(help="With --env: oracle, noisy, or model-user, a user played by a model.")
+        str, typer.Option(help="With --env: oracle, noisy, or model-user (a model simulates the user).")
     ] = "oracle",
-    model: Annotated[str | None, typer.Option(help="With --reviewer model-user: the model.")] = None,
+    model: Annotated[str | None, typer.Option(help="With model-user: the model that simulates the user.")] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate a quota that false positives use up first: remaining true positives, and success over trials."""

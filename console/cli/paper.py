@@ -37,7 +37,7 @@ Worlds = Annotated[
 ]
 Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pilot.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only play the pilot and print the estimate.")]
+OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only run the pilot and print the estimate.")]
 Iterations = Annotated[int, typer.Option(min=1, help="Number of batches per plan training.")]
 Tasks = Annotated[int, typer.Option(min=2, help="Tasks per environment.")]
 Trials = Annotated[int, typer.Option(min=1, help="Trials after the first one.")]
@@ -175,7 +175,7 @@ def _agreed(asking: Asking, wanted: Reproduction) -> SpendingEstimate:
         estimate, agreed = spending.parse_estimate(known["estimate"]), bool(known["agreed"])
     else:
         pilot = wanted.as_pilot()
-        say(f"Playing {pilot.tasks} tasks per environment first, to estimate the cost of all.")
+        say(f"Running {pilot.tasks} tasks per environment first, to estimate the cost of all.")
         papers.reproduce(pilot)
         estimate = spending.estimate_spending(pilot.spending, papers.plan_parts(wanted), pilot.tasks)
         agreed = False
@@ -196,7 +196,7 @@ def _ask(asking: Asking, estimate: SpendingEstimate) -> None:
     if not sys.stdin.isatty():
         raise Refused(f"{cost}, and --ask-above is {asking.ask_above:g} USD. Add --yes, or raise --ask-above.")
     if not typer.confirm(f"{cost}. Continue?"):
-        raise Refused("Nothing more was played. The pilot stays, so a later call costs less.")
+        raise Refused("Nothing more was run. The pilot is stored, so the same command later costs less.")
 
 
 def _describe_spending(wanted: Reproduction, estimate: SpendingEstimate) -> str:

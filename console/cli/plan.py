@@ -45,7 +45,7 @@ def train(
     flaw: Annotated[bool, typer.Option(help="Let updates learn from flaws.")] = True,
     revision: Annotated[bool, typer.Option(help="Let updates learn from revisions.")] = True,
     feedback: Annotated[str, typer.Option(help="Feedback: none, or nl (reviewers decide flagged actions).")] = "none",
-    detector: Annotated[str, typer.Option(help="With --feedback nl: the detector.")] = "rules",
+    detector: Annotated[str, typer.Option(help="With --feedback nl: the detector that flags trials.")] = "rules",
     fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -151,7 +151,7 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         last = decisions.find_undelivered_decision(session, row, reviewer)
     if last is None:
         raise BadInput(
-            f"{reviewer} has no decision in {run} that can still be undone. Only undelivered decisions can be undone."
+            f"{reviewer} has no decision in {run} that can still be undone. Undo a decision before the agent gets it."
         )
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
     emit(
@@ -256,7 +256,7 @@ def simulate_reviewer(
     seconds: Annotated[float, typer.Option(help="With noisy: mean seconds per item.")] = 30.0,
     seed: Annotated[int, typer.Option(help="Random seed of orders, errors and wordings.")] = 0,
     model: Annotated[
-        str | None, typer.Option(help="With model-user: the model that plays the user (default: INFERACT_MODEL).")
+        str | None, typer.Option(help="With model-user: the model that simulates the user (default: INFERACT_MODEL).")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -77,7 +77,7 @@ Worlds = Annotated[
     list[str] | None,
     typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE or alfworld=FOLDER; repeatable."),
 ]
-Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to play at the same time.")]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to run at the same time.")]
 
 
 @app.command("list", epilog="Example: inferact run list")

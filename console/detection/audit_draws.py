@@ -167,7 +167,7 @@ def set_audits(
         raise Refused(f"Run {run.name!r} belongs to a study. Set `audited` in the design of the study instead.")
     options = run_options(run)
     if options.every_action:
-        raise Refused(f"Every action of run {run.name!r} is reviewed, so audits have nothing to add.")
+        raise Refused(f"Every action of run {run.name!r} is reviewed. Leave the audits at 0.")
     probability = _parse_audits(session, run, wanted)
     view = {name: value for name, value in options.view.items() if _HIDDEN.get(name) != value}
     if probability and run.blind:
@@ -190,7 +190,7 @@ def _parse_audits(session: Session, run: tables.Run, wanted: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1 or (not text.endswith("%") and share):
-        raise BadInput(f"{wanted!r} is not a valid share of audits. Use a percentage such as 5%, or 0 for no audits.")
+        raise BadInput(f"{wanted!r} is not a valid share of audits. Write 5%, 20% budget, or 0 for none.")
     return _probability_of_reserve(session, run, share) if of_budget and share else share
 
 

@@ -165,7 +165,7 @@ def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[st
 async def _count_usage(
     run: tables.Run, clients: Clients, jobs: Sequence[Job], methods: Methods, *, known: bool
 ) -> Tally:
-    """Return the usage for judging the jobs, and add each method's usage; with `known`, also count cached answers."""
+    """Return the usage for judging the jobs, and add each method's usage; if `known`, also count cached answers."""
     tally: Tally = defaultdict(ClientUsage)
     for caches in await asyncio.gather(*(_judge_sample(run, clients, job, methods) for job in jobs)):
         for call in (call for cache in caches for call in cache.calls if known or not call.reply.cached):

@@ -247,6 +247,7 @@ def to_completion(response: Mapping[str, Any]) -> dict[str, Any]:
 _SHOWN = 120
 _TAGS = r"think|thinking|thought|reasoning|seed:think"
 _THOUGHT_ENDS = re.compile(rf"</(?:{_TAGS})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>", re.IGNORECASE)
+_CHECK = "Check that the endpoint is OpenAI-compatible."
 _THOUGHT_OPENS = re.compile(rf"\s*(?:<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.IGNORECASE)
 
 
@@ -256,25 +257,23 @@ def read_reply(content: bytes, model: str) -> Reply:
         document = orjson.loads(content)
     except orjson.JSONDecodeError as broken:
         start = content[:_SHOWN].decode("utf-8", "replace")
-        raise BadReply(f"{model} returned invalid JSON: {start!r}") from broken
+        raise BadReply(f"{model} returned invalid JSON. {_CHECK} It began: {start!r}") from broken
     try:
         if isinstance(document, dict) and document.get("object") == "response":
             document = to_completion(document)
     except (KeyError, TypeError, AttributeError) as odd:
-        raise BadReply(f"{model} returned an invalid response of the Responses API ({odd}).") from odd
+        raise BadReply(f"{model} returned an invalid response of the Responses API ({odd}). {_CHECK}") from odd
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices:
         # Some routers send an error with a success status.
         error = document.get("error") if isinstance(document, dict) else None
         told = error.get("message") if isinstance(error, dict) else error
         why = f" ({str(told)[:_SHOWN].rstrip('.')})" if told else ""
-        raise BadReply(f"The reply of {model} has no `choices`{why}. Check that the endpoint is OpenAI-compatible.")
+        raise BadReply(f"The reply of {model} has no `choices`{why}. {_CHECK}")
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:
-        raise BadReply(
-            f"{model} returned an invalid chat completion ({odd}). Check that the endpoint is OpenAI-compatible."
-        ) from odd
+        raise BadReply(f"{model} returned an invalid chat completion ({odd}). {_CHECK}") from odd
 
 
 def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], model: str) -> Reply:

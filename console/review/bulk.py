@@ -98,7 +98,7 @@ def close_items(queue: Queue, items: Sequence[int], reviewer: str) -> BulkResult
             run = _find_run(session, item, reviewer)
             waiter = inbox.list_waiting_agents(session, [item]).get(item)
         if waiter is None or not waiter.is_gone(now_ms()):
-            raise Refused(_("the agent of this item still waits, or no agent requested this review."))
+            raise Refused(_("the agent of this item still waits, or no agent requested this review. Decide the item."))
         if not queue.cancel(item_ids=[item], now_ms=now_ms()):
             raise Refused(_("the item has already left the queue. Reload the list."))
         _record(run, "item closed", item)

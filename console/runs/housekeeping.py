@@ -230,7 +230,7 @@ def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:
     named = f'"run":{orjson.dumps(run.name).decode()}'
     study = session.exec(select(tables.Study.name).where(col(tables.Study.design).contains(named, autoescape=True)))
     if (found := study.first()) is not None:
-        raise Refused(f"The study {found!r} replays {run.name!r}, so the run cannot be {what}.")
+        raise Refused(f"The study {found!r} replays {run.name!r}, so the run cannot be {what}. Keep the run.")
 
 
 def _count(session: Session, table: Any, *conditions: Any) -> int:

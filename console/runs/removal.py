@@ -61,7 +61,8 @@ def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
         statement = select(func.count(func.distinct(item.trajectory_id))).join(slot, col(slot.item_id) == item.id)
         held += session.exec(statement.where(col(item.trajectory_id).in_(chosen), col(slot.status).in_(_TAKEN))).one()
     if held:
-        raise Refused(f"{what} is not possible: reviewers claimed or decided items of {counted(held, 'trajectory')}.")
+        reviewed = f"reviewers claimed or decided items of {counted(held, 'trajectory')}"
+        raise Refused(f"{what} is not possible: {reviewed}. Keep these trajectories in the run.")
 
 
 def remove_trajectories(session: Session, ids: Sequence[int]) -> None:

@@ -164,7 +164,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
     """Parse a canonical record and keep unknown fields in `extra`; raise BadInput if a field is missing or invalid."""
     for name in ("task_id", "instruction", "steps"):
         if name not in record:
-            raise BadInput(f'the record has no "{name}"; a canonical trajectory needs task_id, instruction and steps')
+            raise BadInput(f'the record has no "{name}"; give task_id, instruction and steps')
     steps = record["steps"]
     if not isinstance(steps, list):
         raise BadInput('"steps" is not a list; give a list of objects with thought, action and observation')

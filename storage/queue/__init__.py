@@ -177,9 +177,9 @@ class Queue:
             item, status, _ = lock_item(db, item_id)
             slot = find_own_slot(db, item_id, reviewer)
             if slot is None or slot.status != SlotStatus.DECIDED:
-                raise QueueRefusal(f"You have no decision on item {item_id} to undo.")
+                raise QueueRefusal(f"You have no decision on item {item_id} to undo. Reload the page.")
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status}; there is nothing left to undo.")
+                raise QueueRefusal(f"Item {item_id} was {status}; its decision stays. Open your next item.")
             row = db.row(sql.CURRENT, slot_id=slot.id)
             if row is None:
                 raise QueueRefusal("That decision was already undone. Reload the page.")

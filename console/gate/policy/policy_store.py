@@ -185,7 +185,7 @@ def prune_allowed(session: Session, before_ms: int) -> None:
 
 
 def list_allowed(session: Session, run: tables.Run, rule: str | None = None, most: int = 200) -> list[dict[str, Any]]:
-    """Return up to `most` checks that the run's policy allowed at once, newest first; with `rule`, only that rule's."""
+    """Return up to `most` checks that the run's policy allowed at once, newest first; only `rule`'s if given."""
     checked = tables.AllowedCheck
     statement = select(checked).where(checked.run_id == run.id).order_by(col(checked.id).desc()).limit(most)
     found = session.exec(statement if rule is None else statement.where(checked.rule == rule))

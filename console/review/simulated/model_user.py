@@ -98,4 +98,4 @@ def _shortened(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-MODEL_USER = Reviewer("model-user", "User played by a model", oracle.judge, words)
+MODEL_USER = Reviewer("model-user", "User simulated by a model", oracle.judge, words)

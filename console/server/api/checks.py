@@ -69,7 +69,7 @@ async def submit(sent: CheckSent, who: Asking, request: Request, response: Respo
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
 async def wait(at: CheckAt, who: Asking, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
-    """Return the decision of a check; with `wait=SECONDS`, return the decision as soon as it exists.
+    """Return the decision of a check; if `wait=SECONDS` is given, return the decision as soon as it exists.
 
     If an agent has waited this way and sends no request for a minute, it counts as crashed and the item leaves the
     queue. If a rule sets the deadline, the check waits until the deadline, even if its agent has crashed.

@@ -71,12 +71,12 @@ def _known(design: Design) -> Iterator[str]:
     if items:
         yield (
             f"Seeded tasks with known answers start in the first trial of every condition: {items}. The "
-            "same Actor plays them beside the study's tasks. A rejected one comes again in the next "
+            "study's Actor also does these tasks. A rejected seeded item comes again in the next "
             "trial, like others, so later trials depend on the decisions."
         )
         yield (
             "Seeded items do not use the budget of the others: the meter on the page grows by them and "
-            "counts them. They share the order of scores, so items beyond the budget "
+            "counts them. Seeded items share the order of scores, so items beyond the budget "
             "include seeded ones."
         )
         yield from _unforeseen(design)

@@ -108,7 +108,7 @@ def _dry_run(design: Design, frames: Frames) -> Iterator[str]:
     if count:
         people = (frames["participants"]["annotator_kind"] == "human").any()
         beside = " beside people who take part" if people else ""
-        yield f"Dry run: simulated reviewers played {counted(count, 'place')} of people{beside}."
+        yield f"Dry run: simulated reviewers took {counted(count, 'place')} of people{beside}."
 
 
 def _closed_early(design: Design, frames: Frames) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
         elif count:
             errs = describe_rule(Noisy().model_dump(exclude={"count"}))
             told.append(
-                f"Simulated reviewers of kind noisy ({errs}) played {counted(count, 'place')} of people in a dry run, "
+                f"Simulated reviewers of kind noisy ({errs}) took {counted(count, 'place')} of people in a dry run, "
                 "a deviation from the design."
             )
     return " ".join(told)

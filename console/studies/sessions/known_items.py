@@ -170,7 +170,7 @@ class Share:
 
 
 def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True) -> Share:
-    """Divide the pool into practice and conditions by the seed; with `strict`, raise BadInput if items are missing."""
+    """Divide the pool into practice and conditions by the seed; if `strict`, raise BadInput if items are missing."""
     rng = Random(f"{design.seed} known items")
     items = rng.sample(pool, len(pool))
     slots = [

@@ -121,7 +121,7 @@ class _Person:
 def simulate(
     study_name: str, progress: Progress | None = None, *, all_places: bool = False, beside_people: bool = False
 ) -> StudySimulation:
-    """Play every simulated place to its end; with `all_places`, also play the free places of people (a dry run).
+    """Play every simulated place to its end; if `all_places`, also play the free places of people (a dry run).
 
     A place that was played in a dry run remains simulated. The function continues an interrupted simulation. Raise
     Unknown if the study does not exist and Refused if it is not open. With `all_places`, raise Refused if people take

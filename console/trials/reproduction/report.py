@@ -54,7 +54,7 @@ def describe(asked: Reproduction) -> str:
     """Describe the played tasks, and the limits of comparing measured with printed figures."""
     real = " and ".join(asked.sources)
     worlds = f"the world of {real}, else the embedded environments" if real else "the embedded environments"
-    how = f"Played with the model {asked.model}" if asked.model else "Played offline"
+    how = f"Run with the model {asked.model}" if asked.model else "Run offline"
     return (
         f"{how} in {worlds}: {asked.tasks} tasks each, {asked.trials} trials after the first, seed {asked.seed}. "
         f"The Actor of detection and feedback is {asked.actor}; the detectors are {', '.join(asked.detectors)}. "

@@ -26,7 +26,7 @@ _TWINS = ("priority", "expected-cost")
 """The orders whose curves are equal if all actions have one cost and the detector outputs no probability."""
 
 _PLAYED = (
-    "The curves label flagged actions of a live run by playing each in a copy of its environment. The metrics above "
+    "The curves label flagged actions of a live run by running each in a copy of its environment. The metrics above "
     "use gold labels only."
 )
 

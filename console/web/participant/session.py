@@ -80,7 +80,7 @@ def submit_button(key: str, action: Callable[..., Any], *arguments: Any) -> None
 
 
 def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
-    """Draw the button that continues, with Enter as shortcut; with `undoes`, also draw Undo with shortcut U."""
+    """Draw the button that continues, with Enter as shortcut; if `undoes`, also draw Undo with shortcut U."""
     bound = {"enter": key}
     with st.container(horizontal=True):
         key_button(words, "Enter", key, step, action, *arguments, type="primary")

@@ -306,7 +306,7 @@ def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
 def assign_item(identity: Identity, item: int, reviewer: str | None) -> None:
     """Assign the item to this person, or to any reviewer if it is None, and release the researcher's own claim."""
     if not identity.has(Role.RESEARCHER):
-        raise Refused(_("Only researchers assign items."))
+        raise Refused(_("Only researchers assign items. Ask a researcher."))
     with reading() as session:
         claim, _run = get_open_claim(session, item, identity)
     with acting(by_browser()), writing() as session:

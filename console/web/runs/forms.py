@@ -98,7 +98,7 @@ def next_trial_button(run: tables.Run) -> None:
     st.caption("Deliver the decisions so far, then run or reveal the next trial of each unfinished task.")
     if st.button("Start next trial", key="next_trial", type="primary"):
         with refusals_shown():
-            done = replay.advance(run.name, progress=show_progress("trials played"))
+            done = replay.advance(run.name, progress=show_progress("trials completed"))
             flash(*((False, problem) for problem in done.problems))
             finish(done.in_words(now_ms()))
 

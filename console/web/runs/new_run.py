@@ -77,7 +77,7 @@ def live_form() -> None:
 
 def _live(name: str, counts: dict[str, int], detector: str, settings: start.RunSettings) -> None:
     start.start_run(name, counts, detector_name=detector, **settings)
-    engine.resume(name, progress=show_progress("trials played"))
+    engine.resume(name, progress=show_progress("trials completed"))
     choose_run(name)
     finish(f"{name}: the first trial is done. Review the flagged actions in the Inbox.")
 

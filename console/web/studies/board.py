@@ -226,6 +226,6 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
 
 @refusals_shown()
 def _simulate(name: str, everybody: bool) -> None:
-    tally = simulated.simulate(name, show_progress("conditions played"), all_places=everybody)
+    tally = simulated.simulate(name, show_progress("conditions completed"), all_places=everybody)
     played = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
     finish(f"Simulation finished: {played}.")

@@ -57,7 +57,7 @@ def _budget(budget: str) -> str:
 
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
-    """Draw the conditions, the allocation and its balance; with `known`, also the differences between task blocks."""
+    """Draw the conditions, the allocation and its balance; if `known`, also the differences between task blocks."""
     for said in find_giveaways(design):
         st.warning(said.replace("`", ""))
     st.markdown("**Conditions**")

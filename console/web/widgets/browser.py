@@ -35,7 +35,7 @@ def set_cookie(name: str, value: str, *, days: int = 30) -> None:
 
 
 def watch_page(item_id: int, *, idle_s: int, traced: bool) -> None:
-    """Report how long the visitor is away or inactive while this item is shown; with `traced`, also report a trace.
+    """Report how long the visitor is away or inactive while this item is shown; if `traced`, also report a trace.
 
     The reports are separate requests, so they do not run the page again.
     """
@@ -61,7 +61,7 @@ _YEAR_S = 365 * 86_400
 
 
 def say_language(code: str, *, keep: bool) -> None:
-    """Set the document's `lang` for screen readers; with `keep`, store the language for the next visit."""
+    """Set the document's `lang` for screen readers; if `keep`, store the language for the next visit."""
     component("page_language")(
         key="page-language", data={"language": code, "cookie": COOKIE if keep else "", "seconds": _YEAR_S}
     )

@@ -67,7 +67,7 @@ class StatedValue:
 
 
 def is_excluding(before: str, *, words: bool = False) -> bool:
-    """Return whether a lower-case text ends in a negation of the next words; with `words`, stop at an "and"."""
+    """Return whether a lower-case text ends in a negation of the next words; if `words`, stop at an "and"."""
     found = _NOT.search(before)
     if found is None or _STATEMENT.search(before[: found.start()]):
         return False
@@ -76,7 +76,7 @@ def is_excluding(before: str, *, words: bool = False) -> bool:
 
 
 def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> bool:
-    """Return whether a lower-case text ends in a wish to keep the next words; with `words`, stop at an "and".
+    """Return whether a lower-case text ends in a wish to keep the next words; if `words`, stop at an "and".
 
     "Keep" forbids only removals, because a change can keep an attribute. "Leave" forbids any change.
     """

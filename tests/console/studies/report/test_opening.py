@@ -57,7 +57,7 @@ def test_what_departs_from_the_plan_is_listed(design, tables, happened):
     happened(event("paused"), event("paused"), event("closed"), ("budget set", "P01", "rules-shown", "3", "5"))
     # The oracle has a place that this design gives to a person.
     assert deviations(design, tables) == [
-        "Dry run: simulated reviewers played 1 place of people beside people who take part.",
+        "Dry run: simulated reviewers took 1 place of people beside people who take part.",
         "Closed on 2026-01-01 with 3 of 4 places finished.",
         "Paused 2 times.",
         "Changed for P01 in rules-shown on 2026-01-01 (budget set): from 3 to 5.",
