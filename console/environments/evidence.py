@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 
 from console.environments.acts import Act, answer_given, list_acts, pending_act
 from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
-from console.environments.tool_use import TracedCall, trace_calls
+from console.environments.tool_use import TracedCall, is_telling, trace_calls
 from console.environments.webshop.purchase import EXACT, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
@@ -225,7 +225,12 @@ class Evidence:
                 for one in choices
             ]
             return EvidenceTable(_CHOICES, tuple(shown))
-        rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
+        rows = [
+            (one.name, one.value, one.origin)
+            for call in self.pending_calls
+            for one in call.arguments
+            if is_telling(one, call)
+        ]
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
 
 
@@ -288,14 +293,6 @@ def _stems(text: str) -> frozenset[str]:
 
 
 __all__ = [
-    "EXACT",
-    "LIMITS",
-    "NONE_ASKED",
-    "NONE_CHOSEN",
-    "ORIGIN",
-    "WORDS",
-    "Evidence",
-    "EvidenceTable",
-    "TermState",
+    "EXACT", "LIMITS", "NONE_ASKED", "NONE_CHOSEN", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState",
     "evidence_of",
-]
+]  # fmt: skip

@@ -6,74 +6,58 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 
 from console.environments.acts import Act
-from console.trajectory.calls import Call
+from console.trajectory.calls import SHELLS, Call
 from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
-from console.trajectory.provenance import Argument, Leaves, Source, Told, ToolResult, arguments, is_figure, leaves
+from console.trajectory.provenance import (
+    STATEMENT,
+    Argument,
+    Leaves,
+    Source,
+    Told,
+    ToolResult,
+    arguments,
+    is_figure,
+    leaves,
+)
+from console.trajectory.requirements.anchors import AnchorKind, read_anchors
+from console.trajectory.strict_yaml import Words, read_data
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 from console.trajectory.tool_names import list_words
 from console.trajectory.tool_schemas import ToolSchema, find_schema
 
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """Patterns by name, and groups of verbs with which people ask for the same thing."""
+
+    patterns: dict[str, str]
+    synonyms: tuple[Words, ...]
+
+
+_LEXICON = read_data(files(__package__) / "tool_use.yaml", _Lexicon)
+_PATTERNS = {name: re.compile(pattern) for name, pattern in _LEXICON.patterns.items()}
 _TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
-_RECIPIENT = re.compile(
-    r"recipient|receiver|payee|beneficiary|iban|attendee|participant|guest|friend|channel|url|user|email|phone|"
-    r"destination|address|account|member"
-)
-_ORDER = re.compile(
-    r"\b(?:please|ignore|you (?:must|should|need to|have to|are required)|i (?:need|want|would like|require) you to|"
-    r"do the following|kindly|make sure|could you|can you|important message|instructions?|don't forget|remember to)\b"
-)
+_RECIPIENT = _PATTERNS["recipient"]
+_ORDER = _PATTERNS["order"]
 _REPORTS = re.compile(r"\bsuccessful(?:ly)?\W*$|\b(?:has|have) been (?:\w+ly )?\w+(?:ed|en|t)\W*$")
 """The end of a sentence that reports the effect of a call."""
-_MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
-    re.IGNORECASE,
-)
+_MOMENT = _PATTERNS["moment"]
 _GENERIC_WORDS = "manager tool api service system client helper app data user users id info get the of to in"
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
-ASSENT = re.compile(
-    r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
-    r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
-)
+ASSENT = _PATTERNS["assent"]
 """Words by which a user agrees to an offer."""
 _DECLINES = re.compile(r"\W*(?:no|not|nope|don't|do not|wait|stop|never|what|why|how|which)\b")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
-_TO_ME = re.compile(
-    r"\b(?:tell|send|give|show|write|inform|report|share|forward|let|mail|email|message)(?:ing)? (?:me|us)\b"
-)
-_DELEGATES = re.compile(
-    r"\b(?:do|perform|follow|complete|carry out|execute|handle|process|finish)\b[^.!?]{0,60}"
-    r"\b(?:tasks?|actions?|to-?dos?|instructions?|steps|requests?|checklist|list)\b|"
-    r"\b(?:handle|take care of|deal with|sort out|help me with) (?:it|this|that|them|everything)\b"
-)
-_NO_REQUEST = re.compile(
-    r"\b[a-z]{1,20}ed\b|\b(?:sent|paid|bought|sold|wrote|written|made|told)\b|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]+|\binformations?\b|"
-    r"\b(?:my|our|recent|last|total|of|any|past|previous|latest|these|those|which|what)\s+(?:payment|transaction|transfer|spending|purchase|order|"
-    r"booking|reservation|subscription|share|message|post|email|mail|invite|deposit|withdrawal|report|contact|note)s?\b"
-)
+_TO_ME = _PATTERNS["to_me"]
+_DELEGATES = _PATTERNS["delegates"]
+_NO_REQUEST = _PATTERNS["no_request"]
 _ANEW = re.compile(r"\b(?:in|into|as|to|on|create|make|write|start|open|add|set up) (?:a|an|my|the) new (\w+)")
-_VERB_USES = re.compile(
-    r"\b(?:e-?mail|message|text|call|ping|dm)\s+(?:it|this|that|them|him|her|me|us|my|[\w.]+@)|"
-    r"(?:^|[.!?]\s+|\b(?:please|and|then)\s+)(?:e-?mail|message|text)\s+the\b"
-)
-_SYNONYMS = tuple(
-    frozenset(group.split())
-    for group in (
-        "cancel delete remove terminate close",
-        "return refund reimburse",
-        "exchange replace swap change switch",
-        "book reserve buy purchase order create fly",
-        "notify compensate compensation refund certificate complain",
-        "update modify change edit set upgrade downgrade add move switch correct fix push shift make put remove",
-        "pay transfer charge wire send donate tip split repay settle lend",
-        "pay buy purchase order book reserve subscribe checkout rent",
-        "invest trade buy sell stake swap",
-        "bring fetch retrieve grab take carry hand deliver give pick collect remove clear place put",
-        "withdraw deposit cash",
-    )
-)
+_VERB_USES = _PATTERNS["verb_uses"]
+_SYNONYMS = _LEXICON.synonyms
 
 
 GRAVE = frozenset({Effect.PAY, Effect.SEND, Effect.DELETE})
@@ -172,6 +156,38 @@ def names_recipient(name: str) -> bool:
     )
 
 
+_SETTING = _PATTERNS["setting"]
+_COMMAND = re.compile(r"^(?:command|cmd|commands|code|script|command_line|argv|input)$", re.IGNORECASE)
+_FLAG = re.compile(r"-{1,2}[\w-]+")
+
+
+def is_telling(one: Argument, call: TracedCall) -> bool:
+    """Return whether the source of an argument helps to decide on a call.
+
+    The source of the shell, its flags, a tool's own settings and a whole command does not help, and neither does a new
+    value of a call that only reads.
+    """
+    value = one.value.strip()
+    if _COMMAND.match(one.name) and (_FLAG.fullmatch(value) or value.rpartition("/")[2] in SHELLS):
+        return False
+    is_new, only_reads = one.source is Source.AGENT, bool(call.effects) and not call.effects & CHANGING
+    if _SETTING.search(one.name.lower()) or (is_new and only_reads):
+        return False
+    return not _COMMAND.match(one.name) or is_place(value) or bool(STATEMENT.match(value))
+
+
+_FILE = _PATTERNS["file"]
+
+
+def is_place(value: str) -> bool:
+    """Return whether a value names a file, a folder or an address, and not a part of a program."""
+    whole = [one for one in read_anchors(value) if one.text == value]
+    is_path = any(one.kind is AnchorKind.PATH for one in whole) and bool(
+        re.search(r"\w{2}", value) if "/" in value else _FILE.fullmatch(value)
+    )
+    return is_path or any(one.kind is AnchorKind.LINK for one in whole)
+
+
 def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
     passed, asked = tuple(leaves(call.arguments)), is_asked_for(call, does, told.user)
     made = TracedCall(act.step, call, does, passed, arguments(call, passed, told), asked, act.failed)
@@ -240,20 +256,22 @@ def _states_figure(call: Call, user: str) -> bool:
     return any(float(value.replace(",", "").lstrip("$€£#") or 0) in said for value in passed)
 
 
-def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int] | None:
-    """Return [start, end) of the word in a user's text that asks for a call's effect, or None.
+def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int, int] | None:
+    """Return (rank, start, end) of the word in a user's text that asks for a call's effect, or None; 0 is best.
 
-    The verb of the tool's name comes first, then its synonyms, then words that ask for a grave effect.
+    The verb of the tool's name comes first, then its synonyms. Words that ask for a grave effect come last, and only if
+    the name has no known verb.
     """
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
     alike = {_stem(word) for group in _SYNONYMS if group & set(spoken) for word in group}
-    own = frozenset(map(_stem, spoken[:1]))
-    for wanted in (own, alike, verb_stems(call) & _asking_stems(does), _asking_stems(does & GRAVE)):
+    grave = frozenset() if spoken else _asking_stems(does & GRAVE)
+    ranked = (frozenset(map(_stem, spoken[:1])), alike, verb_stems(call) & _asking_stems(does), grave)
+    for rank, wanted in enumerate(ranked):
         requests = _requests(plain) & wanted
         for match in re.finditer(r"[a-z]+", plain) if requests else ():
             if _stem(match[0]) in requests and not match[0].endswith("ly"):
-                return match.span()
+                return rank, *match.span()
     return None
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 import orjson
 
 from console.trajectory import call_action
+from console.trajectory.strict_yaml import Words, read_data
 
 Message = Mapping[str, Any]
 
@@ -24,15 +27,7 @@ ARGUMENT_NAMES = (
 """The fields for a call's arguments in all dialects."""
 
 
-_ABOUT_CALL = frozenset(
-    {
-        *_NAMES, "id", "type", "index", "call_id", "tool_call_id", "toolCallId", "toolUseId", "status", "role",
-        "agent", "namespace", "server_label", "requestor", "timestamp", "output", "outputs", "result", "results",
-        "state", "error", "caller", "cache_control", "provider_executed", "providerExecuted", "thoughtSignature",
-        "thought_signature", "extra_content", "approval_request_id", "errorText", "description", "display_name",
-        "displayName",
-    }
-)  # fmt: skip
+_ABOUT_CALL = frozenset(_NAMES) | read_data(files(__package__) / "messages.yaml", Words)
 """The fields of a call that describe the call and are not arguments."""
 
 
@@ -46,6 +41,22 @@ def split_opening(opening: str) -> tuple[str, str, str]:
     policy, _, acts = opening[:start].partition(f"{EARLIER_ACTS}\n")
     words = opening[start:].removeprefix(f"{EARLIER_REQUESTS}\n").replace(f"{FIRST_WORDS}\n", "", 1)
     return policy.removeprefix(f"{POLICY}\n").rstrip("\n"), acts.rstrip("\n"), words
+
+
+_BLOCK = re.compile(r"\s*<([a-z][a-z0-9]*(?:[-_:][a-z0-9]+)+)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
+"""A text from the tool, not from the user: tags whose names have two words, such as `<system-reminder>`."""
+_EDITOR = re.compile(r"\A\s*# Context from my IDE setup:.*?(?:^## My request for [^\n]{1,40}:[ \t]*$|\Z)", re.M | re.S)
+
+
+def split_tool_texts(text: str) -> tuple[str, str]:
+    """Return (the user's own words, the texts around them that a coding tool added) of a user message."""
+    added = list[str]()
+    while found := _EDITOR.match(text) or next(
+        (one for one in _BLOCK.finditer(text) if one.start() == 0 or one.end() == len(text)), None
+    ):
+        added.append(found[0])
+        text = text[: found.start()] + text[found.end() :]
+    return text, "\n".join(added)
 
 
 def content_text(value: object) -> str:

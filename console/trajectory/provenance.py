@@ -17,7 +17,7 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from console.trajectory.calls import Call
-from console.trajectory.messages import split_opening
+from console.trajectory.messages import split_opening, split_tool_texts
 from console.trajectory.requirements.anchors import LONGEST, Anchor, AnchorKind, read_anchors, read_figure, same_value
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
@@ -30,7 +30,7 @@ class Source(StrEnum):
 
     USER = "the user"
     TOOL = "a tool's result"
-    POLICY = "the policy"
+    POLICY = "the agent's instructions"
     WORKED_OUT = "computed from shown values"
     AGENT = "the agent alone"
 
@@ -101,21 +101,21 @@ def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[A
 
 
 YES, NO = "true", "false"
-_STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|merge|replace|create|alter|drop|with)\s", re.IGNORECASE)
+STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|merge|replace|create|alter|drop|with)\s", re.IGNORECASE)
 _COMMAND_NAME = re.compile(r"^(?:command|cmd|commands|shell|bash|script|command_line|argv)$", re.IGNORECASE)
 _QUOTED = re.compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
-_IN_STATEMENT = re.compile(r"(?<![\w.'\"-])\d+(?:\.\d+)?(?![\w.'\"-])")
+_INSTATEMENT = re.compile(r"(?<![\w.'\"-])\d+(?:\.\d+)?(?![\w.'\"-])")
 _IN_COMMAND = re.compile(r"(?<!\S)[^\s'\"|;&<>()=-][^\s'\"|;&<>()=]*[/.@:][^\s'\"|;&<>()]+")
 _MOST_INNER, _LONGEST_COMMAND = 20, 20_000
 
 
 def _inner_values(name: str, text: str) -> list[str]:
     """Return the texts and numbers in an SQL statement, or the quoted texts, paths and addresses in a command."""
-    is_statement = bool(_STATEMENT.match(text[:100]))
+    is_statement = bool(STATEMENT.match(text[:100]))
     if len(text) > _LONGEST_COMMAND or not (is_statement or _COMMAND_NAME.match(name)):
         return []
     quoted = [first or second for first, second in _QUOTED.findall(text)]
-    bare = (_IN_STATEMENT if is_statement else _IN_COMMAND).findall(_QUOTED.sub(" ", text))
+    bare = (_INSTATEMENT if is_statement else _IN_COMMAND).findall(_QUOTED.sub(" ", text))
     return [value for value in dict.fromkeys([*quoted, *bare]) if value != text][:_MOST_INNER]
 
 
@@ -175,6 +175,8 @@ def _finder(name: str, value: str) -> Callable[[str], bool]:
     if any(one.kind is AnchorKind.DATE for one in moments):
         exact = _words_finder(text)
         return lambda told: exact(told) or all(_has_moment(one, told) for one in moments)
+    if _COMMAND_NAME.match(name) and " " in text:
+        return lambda told: text in told
     if _PATH.fullmatch(text):
         last = text.rstrip("/").rsplit("/", 1)[-1]
         return lambda told: _contains_words(text, told) or ("." in last[1:] and _names_last_part(last, told))
@@ -376,4 +378,5 @@ def _number(text: str) -> float:
 def user_words(instruction: str, opening: str, replies: Sequence[str]) -> tuple[str, str]:
     """Return (the user's text, the policy) in lower case; the opening may hold both, and the agent's earlier acts."""
     policy, _, told = split_opening(opening)
-    return lowered("\n".join((instruction, told, *replies))), lowered(policy)
+    told, added = split_tool_texts(told)
+    return lowered("\n".join((instruction, told, *replies))), lowered(f"{policy}\n{added}")

@@ -16,7 +16,7 @@ from console.trajectory.terms import Term, TermKind, lowered, mentions, words
 PRICE_SHOWN = re.compile(
     r"\bprice:?\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?)(?:\s?(?:to|-)\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?))?", re.IGNORECASE
 )
-_OPTIONS = re.compile(
+OPTIONS_SHOWN = re.compile(
     r"^[ \t]*([A-Za-z][\w &/.'()-]{0,40}?)[ \t]*:?[ \t]*((?:\[{1,2}[^\[\]\n]{1,120}\]{1,2}[ \t]?)+)$", re.MULTILINE
 )
 _VALUE = re.compile(r"(\[\[)?\[?([^\[\]\n]+)\]{1,2}")
@@ -55,7 +55,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """The price range, choices, texts read and offered (in lower case), failed clicks, and unopened sub-pages."""
+    """The price range, choices, texts read and offered (in lower case), failed clicks, and unopened sub-pages.
+
+    `steps` are the steps that show a page of the product.
+    """
 
     low: float
     high: float
@@ -64,6 +67,7 @@ class Purchase:
     unopened: tuple[str, ...]
     read: str
     offered: str
+    steps: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -73,12 +77,13 @@ class _Product:
     chosen: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     opened: set[str] = field(default_factory=set)
+    steps: set[int] = field(default_factory=set)
     searches: int = 0
 
     def show(self, page: str) -> None:
         """Add the product's own page; double brackets mark chosen options."""
         self.page = page
-        self.texts.append(_OPTIONS.sub("", page))
+        self.texts.append(OPTIONS_SHOWN.sub("", page))
         for name, values in _groups(page):
             if shown := [value for value, is_chosen in values if is_chosen]:
                 self.chosen[name] = shown[-1]
@@ -102,6 +107,7 @@ def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term])
                 # A new search forgets what was chosen before it.
                 product.searches, product.chosen, product.refused = searches, {}, []
             product.show(shown)
+            product.steps.add(act.step)
         elif found := _LISTED.findall(shown):
             listed |= {lowered(key): text for key, text in found}
             searches += pressed == "back to search" or act.name == "search"
@@ -119,6 +125,7 @@ def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
     else:
         product.texts.append(shown[:20_000])
         product.opened.add(pressed)
+        product.steps.add(act.step)
 
 
 def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
@@ -139,6 +146,7 @@ def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
         ),
         read="\n".join([title, *(lowered(choice.chosen) for choice in choices)]),
         offered=lowered("\n".join(f"{name} {' ; '.join(options)}" for name, options in groups)),
+        steps=frozenset(product.steps),
     )
 
 
@@ -146,7 +154,7 @@ def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
     """Return (name, [(option, whether the page shows it as chosen)]) of each group of options on a page."""
     return [
         (match[1].strip(), [(value.strip(), bool(double)) for double, value in _VALUE.findall(match[2])])
-        for match in _OPTIONS.finditer(page)
+        for match in OPTIONS_SHOWN.finditer(page)
     ]
 
 

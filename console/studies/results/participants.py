@@ -229,18 +229,9 @@ def _values(made: pd.DataFrame, failed: int) -> dict[str, float | None]:
 
 
 COLUMNS = (
-    "participant",
-    "outside_id",
-    "state",
-    "completion_code",
-    "joined_at",
-    "finished_at",
-    "decisions",
-    "right",
-    "excluded_by",
-    "bonus",
-    "currency",
-)
+    "participant", "outside_id", "state", "completion_code", "joined_at", "finished_at", "decisions", "right",
+    "excluded_by", "bonus", "currency",
+)  # fmt: skip
 _NOBODY = (ParticipantStage.FREE, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
 _STATES = {
     ParticipantStage.FINISHED: "finished",

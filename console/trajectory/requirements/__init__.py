@@ -15,15 +15,6 @@ from console.trajectory.requirements.lines import (
 )
 
 __all__ = [
-    "Line",
-    "LineKey",
-    "Quote",
-    "QuotePlace",
-    "Requirement",
-    "RequirementKind",
-    "RequirementTable",
-    "Standing",
-    "find_quote",
-    "text_at",
-    "verify",
-]
+    "Line", "LineKey", "Quote", "QuotePlace", "Requirement", "RequirementKind", "RequirementTable", "Standing",
+    "find_quote", "text_at", "verify",
+]  # fmt: skip

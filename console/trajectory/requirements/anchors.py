@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
+from importlib.resources import files
 
+from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
 LONGEST = 20_000
@@ -48,30 +50,21 @@ _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.,-])#?(\d{1,3}(?:[.,' ’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,6})?)"
     r"(?![A-Za-z0-9_]|-(?![a-z]{3,}(?![\w-])))"
 )
-_NUMERALS = (
-    "zwei deux", "drei trois tres três", "vier quatre cuatro quattro quatro", "fünf cinq cinco cinque", "sechs seis",
-    "sieben siete sette sete", "huit ocho otto oito", "neun nueve", "zehn diez dieci dez",
-)  # fmt: skip
-"""Numerals from 2 to 10 in other languages, except words with a different meaning in a supported language."""
-_NUMERAL = {name: number for number, names in enumerate(_NUMERALS, 2) for name in names.split()}
 _HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?![\w/])")
-_MONTHS = (
-    ("jan", "januar janvi enero gennai janeir янва stycz oca ocak"),
-    ("feb", "febru févri fevri febbr fever febrer февра lut luty şubat"),
-    ("mar", "march märz maerz mars marzo março marca maart марта mart"),
-    ("apr", "april avril abril aprile апрел kwiet nisan"),
-    ("may mai maj mei", "mayo maggio maio maja мая mayıs"),
-    ("jun", "june juni juin junio giugno junho июн czerw haziran"),
-    ("jul", "july juli juillet julio luglio julho июл lipca temmuz"),
-    ("aug", "august août agosto авгус sierp ağustos"),
-    ("sep sept", "septe settem setem сентя wrześ eylül"),
-    ("oct okt", "octob oktob octub ottob outub octobre октяб paźdz ekim"),
-    ("nov", "novem noviem ноябр listop kasım"),
-    ("dec dez", "decem dezem décem diciem dicem dezembr desem декаб grud aralık"),
-)
-"""The short names of the months, and the beginnings of their long names, in many languages."""
-_SHORT = {name: at for at, (short, _) in enumerate(_MONTHS, 1) for name in short.split()}
-_LONG = {stem: at for at, (_, long) in enumerate(_MONTHS, 1) for stem in long.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """The short names and beginnings of the long names of the months, and the numerals from 2 to 10, in languages."""
+
+    months: tuple[dict[str, str], ...]
+    numerals: tuple[str, ...]
+
+
+_LEXICON = read_data(files(__package__) / "anchors.yaml", _Lexicon)
+_NUMERAL = {name: number for number, names in enumerate(_LEXICON.numerals, 2) for name in names.split()}
+_SHORT = {name: at for at, month in enumerate(_LEXICON.months, 1) for name in month["short"].split()}
+_LONG = {stem: at for at, month in enumerate(_LEXICON.months, 1) for stem in month["long"].split()}
 _DAY_FIRST = re.compile(
     r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|º|er|-го|-е)?\s(?:of\s|de\s|del\s|d['’])?([^\W\d_]{3,12})\.?"
     r"(?:,?\s(?:de\s|del\s)?(\d{4})(?!\d))?"

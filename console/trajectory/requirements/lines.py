@@ -93,7 +93,7 @@ LineKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement, its status, the quote as evidence, and the rule that a broken line violates (`rule`, or "").
+    """A requirement, its status, the quote as evidence, and the check that made the line (`rule`, or "").
 
     A met or broken line needs a quote from a step; lines with the other two standings may have no quote.
     """

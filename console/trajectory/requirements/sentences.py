@@ -13,7 +13,6 @@ from console.trajectory.requirements.lines import (
     Line,
     Quote,
     QuotePlace,
-    Requirement,
     RequirementKind,
     RequirementTable,
     Standing,
@@ -26,12 +25,18 @@ _MOST = 4
 
 _ASKED: dict[RequirementKind, str] = {
     RequirementKind.PROHIBITION: gettext_noop("The user ruled out “{asked}”"),
-    RequirementKind.PERMISSION: gettext_noop("The user's permission is about “{asked}”"),
-    RequirementKind.QUESTION: gettext_noop("The user wanted to know “{asked}”"),
+    RequirementKind.PERMISSION: gettext_noop("The user's request is “{asked}”"),
+    RequirementKind.QUESTION: gettext_noop("The user asked “{asked}”"),
+    **dict.fromkeys(
+        (RequirementKind.AMOUNT, RequirementKind.DATE, RequirementKind.ID, RequirementKind.RECIPIENT),
+        gettext_noop("The user stated “{asked}”"),
+    ),
 }
-_ANY_ASKED = gettext_noop("The user asked for “{asked}”")
+_ANY_ASKED, _STATED = gettext_noop("The user asked for “{asked}”"), _ASKED[RequirementKind.ID]
 _RULED = gettext_noop("The rules say “{asked}”")
 _BOUND = gettext_noop("{clause} (for “{about}”)")
+_PLAIN = frozenset({"", "answer", "price", "product", "task"})
+"""The objects of requirements that a sentence does not name."""
 _STANDS: dict[Standing, tuple[str, str]] = {
     Standing.BROKEN: (
         gettext_noop("{clause}; the critical action has “{shown}”."),
@@ -42,6 +47,7 @@ _STANDS: dict[Standing, tuple[str, str]] = {
         gettext_noop("{clause}; step {number} agrees: “{shown}”."),
     ),
 }
+_OFFERED = gettext_noop("offered, not chosen")
 _UNCHOSEN = gettext_noop("{clause}; step {number} offers “{shown}”, which the agent did not choose.")
 _NOTHING: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("{clause}; the record shows nothing about this requirement."),
@@ -49,6 +55,49 @@ _NOTHING: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("{clause}; the record contradicts this requirement."),
     Standing.MET: gettext_noop("{clause}; the record agrees."),
 }
+ANSWER, FORM, PRODUCT = "answer", "answer's form", "product"
+CALLS, ASKED, HOUSEHOLD = "calls", "asked", "household"
+"""The checks of answers, a product's pages, values in calls, requests, and household tasks, for lines not broken."""
+_WITHOUT_THIS = (gettext_noop("{clause}; the trial ends after “{shown}” without this."), "")
+_ONLY_THERE = (gettext_noop("{clause}; “{shown}” comes from step {number}, not from the user."), "")
+_ORDERED = (gettext_noop("{clause}; step {number}, not the user, asks for more: “{shown}”."), "")
+_CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
+    (ANSWER, Standing.CANNOT_TELL): (
+        gettext_noop("{clause}; step {number} contains the answer “{shown}”. Whether it is right was not checked."),
+        gettext_noop("found, not checked"),
+    ),
+    (FORM, Standing.CANNOT_TELL): (
+        gettext_noop("{clause}; answers of this form are not checked."),
+        gettext_noop("answers of this form are not checked"),
+    ),
+    (ANSWER, Standing.NOT_SHOWN): (
+        gettext_noop("{clause}; no page read contains the answer."),
+        gettext_noop("on no page read"),
+    ),
+    (PRODUCT, Standing.CANNOT_TELL): (_UNCHOSEN, _OFFERED),
+    (PRODUCT, Standing.NOT_SHOWN): (
+        gettext_noop("{clause}; the opened pages of the product do not mention it."),
+        gettext_noop("not on the opened pages"),
+    ),
+    (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
+    (ASKED, Standing.MET): (gettext_noop("{clause}; the critical action calls “{shown}”."), ""),
+    (HOUSEHOLD, Standing.NOT_SHOWN): (gettext_noop("{clause}; no action did this."), gettext_noop("by no action")),
+    ("argument_of_a_tool", Standing.BROKEN): _ONLY_THERE,
+    ("recipient_of_a_tool", Standing.BROKEN): _ORDERED,
+    ("override_followed", Standing.BROKEN): _ONLY_THERE,
+    ("ordered_by_a_tool", Standing.BROKEN): _ORDERED,
+    ("done_unasked", Standing.BROKEN): _ORDERED,
+    ("change_missing", Standing.BROKEN): _WITHOUT_THIS,
+    ("placing_missing", Standing.BROKEN): _WITHOUT_THIS,
+}
+"""The sentence and the phrase in a table of a line by its check and status."""
+_REQUESTED = _ASKED[RequirementKind.PERMISSION]
+_CLAUSES = {
+    CALLS: _STATED,
+    ASKED: gettext_noop("The user asked to “{asked}”"),
+    **dict.fromkeys(("argument_of_a_tool", "recipient_of_a_tool", "figure_unseen"), _REQUESTED),
+}
+"""The clauses of the checks whose quote says more or less than the kind of their requirement."""
 COUNTS: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("{count} violated"),
     Standing.NOT_SHOWN: gettext_noop("{count} not shown"),
@@ -57,7 +106,7 @@ COUNTS: dict[Standing, str] = {
 }
 """Phrases for the number of lines, by status."""
 UNCHECKED = gettext_noop("Nothing could be checked: the record does not show whether any requirement is met.")
-NO_LINES = gettext_noop("Nothing could be checked: no requirement was found in the request.")
+NO_LINES = gettext_noop("Nothing could be checked: the detector can check no part of the request.")
 HARMLESS = gettext_noop("The action changes nothing.")
 RECORD: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("not in the record"),
@@ -67,7 +116,6 @@ RECORD: dict[Standing, str] = {
 }
 """Phrases in a table for lines without evidence, by status."""
 _VIOLATED = gettext_noop("violated")
-_KINDS_OF_OBJECT = frozenset({"answer", "price", "product", "task"})
 _NOT_BROKEN = gettext_noop("No requirement is violated: {counts}.")
 _DROPPED_ONE = gettext_noop("1 line was left out because the record does not contain its quote.")
 _DROPPED = gettext_noop("{count} lines were left out because the record does not contain their quotes.")
@@ -78,9 +126,25 @@ def name_status(standing: Standing) -> str:
     return {Standing.BROKEN: _VIOLATED, Standing.CANNOT_TELL: RECORD[Standing.CANNOT_TELL]}.get(standing, standing)
 
 
-def name_object(one: Requirement) -> str:
-    """Return the object of a requirement; return "" if the rules give no object and name only its kind."""
-    return "" if one.about in _KINDS_OF_OBJECT else one.about
+def describe_record(line: Line) -> str:
+    """Return the phrase of a table for a line without evidence or beside its evidence, in English, or ""."""
+    if is_unchosen(line):
+        return _OFFERED
+    return _CHECKED.get((line.rule, line.standing), ("", "" if line.evidence else RECORD[line.standing]))[1]
+
+
+def is_ruled(line: Line) -> bool:
+    """Return whether the agent's instructions state a requirement; the checks quote only the user's words in them."""
+    return line.requirement.quote.place is QuotePlace.POLICY and not line.rule
+
+
+def is_named(line: Line) -> bool:
+    """Return whether a reader needs the name of a line's object: neither of the line's quotes says it."""
+    about, shown = line.requirement.about, line.evidence
+    if line.requirement.kind is RequirementKind.PERMISSION and shown and shown.place is QuotePlace.ACTION:
+        return False
+    said = [line.requirement.quote.text, shown.text if shown else ""]
+    return about not in _PLAIN and not any(about.lower() in text.lower() for text in said)
 
 
 def is_unchosen(line: Line) -> bool:
@@ -94,11 +158,15 @@ def is_unchosen(line: Line) -> bool:
 
 def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
     """Return a line as one sentence; `pending` is the step number of the critical action."""
-    clause, shown = _clause(line.requirement, translate), line.evidence
-    if shown is None or line.standing not in _STANDS:
-        return translate(_NOTHING[line.standing]).format(clause=clause)
-    at_action, at_step = _STANDS[line.standing]
-    sentence = _UNCHOSEN if is_unchosen(line) else at_action if shown.step == pending else at_step
+    clause, shown = _clause(line, translate), line.evidence
+    sentence = _NOTHING[line.standing]
+    found = _CHECKED.get((line.rule, line.standing))
+    if found and (shown or "{shown}" not in found[0]):
+        sentence = found[0]
+    elif shown and line.standing in _STANDS:
+        sentence = _UNCHOSEN if is_unchosen(line) else _STANDS[line.standing][shown.step != pending]
+    if shown is None:
+        return translate(sentence).format(clause=clause)
     return translate(sentence).format(clause=clause, number=shown.step, shown=_shortened(shown))
 
 
@@ -119,8 +187,9 @@ def explain_dropped(table: RequirementTable, translate: Translate = str) -> list
 
 
 def explain_unchecked(table: RequirementTable, translate: Translate = str) -> list[str]:
-    """Return a sentence about a table without a met or broken line, or an empty list."""
-    return [translate(_without_broken(table))] if table.is_unchecked or not table.lines else []
+    """Return a sentence about a table whose lines settle nothing, or an empty list."""
+    is_open = table.is_unchecked and not table.having(Standing.NOT_SHOWN)
+    return [translate(_without_broken(table))] if is_open or not table.lines else []
 
 
 def count_lines(table: RequirementTable, translate: Translate = str) -> str:
@@ -135,15 +204,15 @@ def _without_broken(table: RequirementTable) -> str:
     if not table.lines:
         return HARMLESS if table.harmless else NO_LINES
     if table.is_unchecked:
-        return UNCHECKED
+        return _NOT_BROKEN if table.having(Standing.NOT_SHOWN) else UNCHECKED
     return _NOT_BROKEN
 
 
-def _clause(one: Requirement, translate: Translate) -> str:
-    sentence = _RULED if one.quote.place is QuotePlace.POLICY else _ASKED.get(one.kind, _ANY_ASKED)
+def _clause(line: Line, translate: Translate) -> str:
+    one = line.requirement
+    sentence = _RULED if is_ruled(line) else _CLAUSES.get(line.rule) or _ASKED.get(one.kind, _ANY_ASKED)
     clause = translate(sentence).format(asked=_shortened(one.quote))
-    about = name_object(one)[:_QUOTED]
-    return translate(_BOUND).format(clause=clause, about=about) if about else clause
+    return translate(_BOUND).format(clause=clause, about=one.about[:_QUOTED]) if is_named(line) else clause
 
 
 def _shortened(quote: Quote) -> str:

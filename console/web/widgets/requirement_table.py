@@ -10,11 +10,11 @@ from console.review.presentation import Presentation, preview
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind, Standing
 from console.trajectory.requirements.sentences import (
     COUNTS,
-    RECORD,
+    describe_record,
     explain_dropped,
     explain_unchecked,
-    is_unchosen,
-    name_object,
+    is_named,
+    is_ruled,
     name_status,
 )
 from console.web.widgets.markup import plain
@@ -108,9 +108,9 @@ def _about(presentation: Presentation, line: Line) -> str:
     one, said = line.requirement, []
     if one.kind is not RequirementKind.THING:
         said.append(plain(_(one.kind)))
-    if about := name_object(one):
-        said.append(plain(_("for “{about}”").format(about=preview(about, _QUOTED))))
-    if one.quote.place is QuotePlace.POLICY:
+    if is_named(line):
+        said.append(plain(_("for “{about}”").format(about=preview(one.about, _QUOTED))))
+    if is_ruled(line):
         said.append(plain(_("from the agent's instructions")))
     elif one.quote.step is not None:
         said.append(_link(presentation, one.quote.step))
@@ -120,8 +120,8 @@ def _about(presentation: Presentation, line: Line) -> str:
 def _evidence(presentation: Presentation, line: Line) -> str:
     shown = line.evidence
     if shown is None or shown.step is None:
-        return f'<span class="ia-none">{plain(_(RECORD[line.standing]))}</span>'
-    note = f"{plain(_('offered, not chosen'))} · " if is_unchosen(line) else ""
+        return f'<span class="ia-none">{plain(_(describe_record(line)))}</span>'
+    note = f"{plain(_(described))} · " if (described := describe_record(line)) else ""
     return f"{_quoted(shown)}<small>{note}{_link(presentation, shown.step)}</small>"
 
 

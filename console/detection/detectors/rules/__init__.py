@@ -27,6 +27,7 @@ from console.detection.detectors.rules import (
     tool_calls,
 )
 from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line
+from console.detection.detectors.rules.stated import runs_code
 from console.detection.detectors.rules.table import list_requirements
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
@@ -35,14 +36,13 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
 from console.trajectory.provenance import leaves
 from console.trajectory.requirements import Standing
-from console.trajectory.requirements.sentences import UNCHECKED
+from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
 
 MOST_SENTENCES = 4
 REFUSAL = PATTERNS["init.refusal"]
 """Words with which an agent declines, in many languages."""
 _IN_PARTS = PATTERNS["init.in_parts"]
-NOTHING = "The rules found no conflict between the instruction and the agent's actions and observations."
 RANKS_ONLY = "Weak signal: "
 """The mark of a sentence that counts against an action without showing a broken requirement."""
 
@@ -135,8 +135,9 @@ def done_before(evidence: Evidence) -> Finding | None:
         return None
     how = "and failed" if earlier[-1].failed else "and it ran"
     if evidence.checkpoint.kind is CheckpointKind.END:
-        return Finding(1.0, f"The trial ends with a repetition of step {earlier[-1].step}.", ("placing",))
-    changes = any(call.effects & CHANGING for call in evidence.pending_calls)
+        return Finding(1.0)
+    # A command often runs again after an edit.
+    changes = any(call.effects & CHANGING and not runs_code(call) for call in evidence.pending_calls)
     undone = any(Effect.DELETE in call.effects and call.step > earlier[-1].step for call in evidence.tool_calls[:-1])
     if not earlier[-1].failed and (not changes or undone or _IN_PARTS.search(evidence.user)):
         return Finding(1.0)
@@ -180,6 +181,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "choice_refused": (0.6, shopping.choice_refused, _is_shopping),
     "option_chosen": (-1.0, shopping.option_chosen, _is_shopping),
     "answer_unseen": (1.0, answers.answer_unseen, _is_answering),
+    "answer_seen": (-0.25, answers.answer_seen, _is_answering),
     "answer_of_wrong_form": (2.0, answers.answer_of_wrong_form, _is_answering),
     "answer_in_question": (1.5, answers.answer_in_question, _is_answering),
     "answer_not_last_read": (1.2, answers.answer_not_last_read, _is_answering),
@@ -255,10 +257,9 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     rules = {line.rule for line in table.having(Standing.BROKEN)}
     order = sorted(found, key=lambda name: (name not in rules, -weighed[name]))
     said = _arguments([(found[name], name in rules) for name in order if name in rules or weighed[name] > 0])
-    nothing = UNCHECKED if table.is_unchecked else NOTHING
     return Verdict(
         score=table.score,
-        rationale="\n".join(said) or nothing,
+        rationale="\n".join(said) or explain_table(table, evidence.pending.step),
         parameters={
             "signals": {name: round(finding.strength, 4) for name, finding in found.items()},
             TABLE: table.to_dict(),
@@ -278,4 +279,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=8)
+RULES = Detector("rules", "Rules", judge, version=9)

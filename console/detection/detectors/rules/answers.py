@@ -53,6 +53,12 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     return Finding(1.0, f"{told}.", ("answer",), line)
 
 
+def answer_seen(evidence: Evidence) -> Finding | None:
+    """Find an answer that a page contains. The finding counts in favour of the agent."""
+    reading = _answered(evidence)
+    return Finding(1.0) if reading and reading.saying else None
+
+
 _ASKED_OF_PAGES = "hotpotqa"
 """The environment in which a page contains every answer; in other environments, agents may compute answers."""
 
@@ -197,6 +203,11 @@ def many_searches(evidence: Evidence) -> Finding | None:
     """Find an answer after more searches than one or two facts need. The finding changes only the score."""
     count = evidence.reading.searches if evidence.reading else 0
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
+
+
+def is_on_a_page(evidence: Evidence) -> bool:
+    """Return whether a page could contain the answer; a yes or no, or a choice of the question, needs no page."""
+    return _answered(evidence) is not None
 
 
 def _answered(evidence: Evidence) -> Reading | None:

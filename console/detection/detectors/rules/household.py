@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, quote_action, quote_request
 from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
-from console.trajectory.requirements import Line, RequirementKind
+from console.trajectory.requirements import Line, Quote, Requirement, RequirementKind, Standing
+from console.trajectory.requirements.sentences import HOUSEHOLD
 
 HANDLED = PATTERNS["household.handled"]
 """The pattern of an action on a numbered object."""
@@ -64,19 +66,20 @@ def change_missing(evidence: Evidence) -> Finding | None:
     if not missing:
         return None
     told = f"The task asks the agent to {missing[0]} an object, but no step does so."
-    return Finding(1.0, told, ("change",), _line(RequirementKind.ATTRIBUTE, evidence.checkpoint.action, evidence))
+    said = re.search(rf"\b(?:{'|'.join(_CHANGES[missing[0]])})\w*", evidence.instruction)
+    return Finding(1.0, told, ("change",), _end_line(RequirementKind.ATTRIBUTE, said, evidence))
 
 
 def placing_missing(evidence: Evidence) -> Finding | None:
     """Find a trial that ends before the agent has put down every object that the task requires."""
     asked = re.search(r"\b(?:put|place|move)\b", evidence.instruction)
     verbs = list(_verbs(evidence))
-    wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
+    wanted = _count_wanted(evidence)
     done = sum(verb in _PLACING for verb in verbs)
     if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not verbs or done >= wanted:
         return None
     told = f"The task asks the agent to put {'two objects' if wanted > 1 else 'an object'} somewhere; by the end, "
-    line = _line(RequirementKind.THING, evidence.checkpoint.action, evidence)
+    line = _end_line(RequirementKind.THING, _find_placing(evidence), evidence)
     return Finding(1.0, f"{told}the agent has put {'only one' if done else 'nothing'} down.", ("placing",), line)
 
 
@@ -85,6 +88,68 @@ def _line(kind: RequirementKind, shown: str, evidence: Evidence) -> Line | None:
     if evidence.checkpoint.environment != "alfworld":
         return None
     return broken(kind, "task", quote_request(evidence), quote_action(evidence, shown))
+
+
+def list_done(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterator[Line]:
+    """Yield the lines of the parts of a task: those that the critical action does, and at the trial's end all.
+
+    `broken` are the kinds of the broken lines, which need no other line.
+    """
+    done = list(_list_done_actions(evidence))
+    for kind, said, verbs, wanted in _list_parts(evidence):
+        found = [quote for verb, thing, quote in done if verb in verbs and _named(thing, evidence)]
+        shown = found[-1] if len(found) >= wanted else None
+        is_end = evidence.checkpoint.kind is CheckpointKind.END
+        if kind not in broken and (is_end or (shown and shown.step == evidence.pending.step)):
+            yield _part(kind, said, shown, evidence)
+
+
+_LAMP = re.compile(r"\b(?:look at|examine)\b.*\b(?:under|with|in|by)\b.*lamp")
+
+
+def _list_parts(evidence: Evidence) -> Iterator[tuple[RequirementKind, re.Match[str], Collection[str], int]]:
+    """Yield (kind, words of the task, verbs that do it, number of objects) of each part of a task."""
+    for verb, stems in _CHANGES.items():
+        if said := re.search(rf"\b(?:{'|'.join(stems)})\w*", evidence.instruction):
+            yield RequirementKind.ATTRIBUTE, said, {verb}, 1
+    if said := _find_placing(evidence):
+        yield RequirementKind.THING, said, _PLACING, _count_wanted(evidence)
+    if said := _LAMP.search(evidence.instruction):
+        yield RequirementKind.THING, said, {"use"}, 1
+
+
+def _find_placing(evidence: Evidence) -> re.Match[str] | None:
+    """Return the words of a task for what is put where, without a change that belongs to it (`a cool pan`)."""
+    adjective = "|".join(stem for stems in _CHANGES.values() for stem in stems)
+    after = re.search(rf"\b(?:put|place|move) (?:\w+ )?(?:{adjective})\w* (\w.*\w)", evidence.instruction)
+    start = after.start(1) if after else 0
+    return re.compile(r"\w.*\w" if after else r"\b(?:put|place|move)\b.*\w").search(evidence.instruction, start)
+
+
+def _end_line(kind: RequirementKind, said: re.Match[str] | None, evidence: Evidence) -> Line | None:
+    """Return the broken line of a part of the task that no action did before the trial's end, in ALFWorld."""
+    if evidence.checkpoint.environment != "alfworld" or said is None:
+        return None
+    shown = quote_action(evidence, evidence.checkpoint.action)
+    return replace(_part(kind, said, shown, evidence), standing=Standing.BROKEN)
+
+
+def _part(kind: RequirementKind, said: re.Match[str], shown: Quote | None, evidence: Evidence) -> Line:
+    quote = Quote(evidence.checkpoint.instruction[said.start() : said.end()], said.start(), said.end())
+    standing = Standing.MET if shown else Standing.NOT_SHOWN
+    return Line(Requirement(kind, "task", quote.text, quote), standing, shown, HOUSEHOLD)
+
+
+def _list_done_actions(evidence: Evidence) -> Iterator[tuple[str, str, Quote]]:
+    """Yield (verb, object, quote) of each action on a numbered object that did not fail, the last action included."""
+    acts = [(act.step, act.action) for act in evidence.acts if not act.failed]
+    for step, action in (*acts, (evidence.pending.step, evidence.checkpoint.action)):
+        if handled := HANDLED.match(action.strip()):
+            yield handled["verb"].lower(), handled["object"], quote_action(evidence, action.strip(), step)
+
+
+def _count_wanted(evidence: Evidence) -> int:
+    return 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
 
 
 def _handled(evidence: Evidence) -> re.Match[str] | None:

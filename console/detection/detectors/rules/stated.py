@@ -7,17 +7,19 @@ the language get the status `cannot tell`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from console.detection.detectors.rules.finding import PATTERNS, quote_action, quote_user, user_texts
 from console.detection.detectors.rules.recipients import PERSON
 from console.environments.evidence import Evidence
-from console.environments.tool_use import TracedCall
-from console.trajectory.effects import CHANGING, Kind
+from console.environments.tool_use import TracedCall, is_place
+from console.trajectory.calls import SHELLS
+from console.trajectory.effects import CHANGING, Effect, Kind
 from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
+from console.trajectory.requirements.sentences import CALLS
 from console.trajectory.terms import lowered
 
 KINDS = {
@@ -97,6 +99,11 @@ def may_change(call: TracedCall, evidence: Evidence) -> bool:
     return bool(call.effects & CHANGING) or (is_unknown and call.step == evidence.pending.step)
 
 
+def runs_code(call: TracedCall) -> bool:
+    """Return whether a call runs a command or code, which is one of many steps to what the user asked for."""
+    return Effect.RUN in call.effects or call.call.name.lower() in SHELLS
+
+
 def file_ending(path: str) -> str:
     """Return the ending of a path's last part, such as `py`, or ""."""
     last = path.rpartition("/")[2]
@@ -129,34 +136,43 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
 
 
 def values_passed(evidence: Evidence) -> Iterator[Line]:
-    """Yield a line for each argument that the user stated, and for other stated values that are passed or due."""
+    """Yield a line for each argument that the user stated, and for each stated value that the call does not pass.
+
+    Of a call that runs code, only files, folders and addresses are compared.
+    """
     met: list[Quote] = []
     for call in evidence.pending_calls:
         for one in call.arguments:
             quote = quote_user(evidence, one.value) if one.source is Source.USER else None
             is_said = quote is not None and quote.end > 0 and quote.place is not QuotePlace.POLICY
+            is_said = is_said and (is_place(one.value) or not runs_code(call))
             shown = quote_action(evidence, one.value) if is_said else None
             if quote and shown and shown.end > 0:
                 met.append(quote)
-                yield Line(Requirement(_kind_of(one), one.name, one.value[:200], quote), Standing.MET, shown)
-    if evidence.pending_calls:
-        passed = [anchor for call in evidence.pending_calls for _, text in call.leaves for anchor in read_anchors(text)]
-        all_stated = list_stated(evidence)
-        for stated in all_stated:
-            if not _is_figured(stated) or any(_overlaps(stated.quote, quote) for quote in met):
-                continue
-            asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
-            alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
-            same = next((other for other in passed if _passes(other, stated.anchor)), None)
-            shown = quote_action(evidence, same.text) if same else None
-            if shown and shown.end > 0:
-                yield Line(asked, Standing.MET, shown)
-            elif same:
-                yield Line(asked, Standing.CANNOT_TELL)
-            elif is_due(stated, evidence) and not any(_passes(other, one.anchor) for one in alike for other in passed):
-                is_open = stated.is_open or lowered(stated.quote.text) in evidence.read_before
-                if not (is_open and is_discussed(evidence)):
-                    yield Line(asked, Standing.CANNOT_TELL if is_open else Standing.NOT_SHOWN)
+                yield Line(Requirement(_kind_of(one), one.name, one.value[:200], quote), Standing.MET, shown, CALLS)
+    if evidence.pending_calls and not any(map(runs_code, evidence.pending_calls)):
+        yield from _other_values(met, evidence)
+
+
+def _other_values(met: Sequence[Quote], evidence: Evidence) -> Iterator[Line]:
+    """Yield the lines of stated values that no line in `met` quotes."""
+    passed = [anchor for call in evidence.pending_calls for _, text in call.leaves for anchor in read_anchors(text)]
+    all_stated = list_stated(evidence)
+    for stated in all_stated:
+        if not _is_figured(stated) or any(_overlaps(stated.quote, quote) for quote in met):
+            continue
+        asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
+        alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
+        same = next((other for other in passed if _passes(other, stated.anchor)), None)
+        shown = quote_action(evidence, same.text) if same else None
+        if shown and shown.end > 0:
+            yield Line(asked, Standing.MET, shown, CALLS)
+        elif same:
+            yield Line(asked, Standing.CANNOT_TELL, rule=CALLS)
+        elif is_due(stated, evidence) and not any(_passes(other, one.anchor) for one in alike for other in passed):
+            is_open = stated.is_open or lowered(stated.quote.text) in evidence.read_before
+            if not is_discussed(evidence):
+                yield Line(asked, Standing.CANNOT_TELL if is_open else Standing.NOT_SHOWN, rule=CALLS)
 
 
 def _passes(passed: Anchor, stated: Anchor) -> bool:
@@ -167,9 +183,9 @@ def _passes(passed: Anchor, stated: Anchor) -> bool:
 
 
 def _is_figured(stated: StatedValue) -> bool:
-    """Return whether the user stated a value in the request or a reply, and a number in figures."""
-    is_numeral = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d", stated.quote.text)
-    return not is_numeral and stated.quote.place is not QuotePlace.POLICY
+    """Return whether the user stated a value in the request or a reply, and a number with at least two digits."""
+    is_small = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d\D*\d", stated.quote.text)
+    return not is_small and stated.quote.place is not QuotePlace.POLICY
 
 
 def is_due(stated: StatedValue, evidence: Evidence) -> bool:
@@ -178,8 +194,7 @@ def is_due(stated: StatedValue, evidence: Evidence) -> bool:
     """
     if stated.is_excluded or stated.is_kept or stated.is_own:
         return False
-    is_small = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d\D*\d", stated.quote.text)
-    if is_small or not any(may_change(call, evidence) for call in evidence.pending_calls):
+    if not any(may_change(call, evidence) for call in evidence.pending_calls):
         return False
     said = lowered(stated.quote.text).strip("@#")
     return not any(said in lowered(act.action) for act in evidence.acts if not act.talks)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from console.detection.detectors.rules.answers import is_on_a_page
 from console.detection.detectors.rules.finding import quote_action, quote_request, quote_result, user_texts
+from console.detection.detectors.rules.household import list_done
 from console.detection.detectors.rules.shopping import quote_option, quote_price, quote_term, terms_of_option
-from console.detection.detectors.rules.stated import values_passed
+from console.detection.detectors.rules.stated import runs_code, values_passed
 from console.environments.evidence import EXACT, Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
 from console.environments.tool_use import TracedCall, find_request
-from console.trajectory.calls import SHELLS
+from console.environments.webshop.purchase import OPTIONS_SHOWN
 from console.trajectory.effects import CHANGING, TURNS
 from console.trajectory.requirements import (
     Line,
@@ -23,7 +25,8 @@ from console.trajectory.requirements import (
     Standing,
     verify,
 )
-from console.trajectory.terms import Term, TermKind, lowered, occurrences
+from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, PRODUCT
+from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences
 
 _MOST_TERMS = 16
 _KINDS = {
@@ -42,7 +45,9 @@ def list_requirements(evidence: Evidence, broken: Mapping[str, Line], ranks: Map
     """Return the verified table of a checkpoint from the broken lines of the checks, by check, and all other lines."""
     lines = [replace(line, rule=name) for name, line in broken.items()]
     lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.purchase else ()
-    lines += _answer_lines(evidence) if evidence.reading else ()
+    kinds = {line.requirement.kind for line in lines}
+    lines += _answer_lines(evidence, kinds) if evidence.reading else ()
+    lines += list_done(evidence, kinds) if evidence.checkpoint.environment == "alfworld" else ()
     lines += _call_lines(evidence)
     replies = [step for place, step, _, _ in user_texts(evidence) if place is QuotePlace.OBSERVATION and step]
     return verify(evidence.checkpoint, lines, replies=replies, ranks=ranks, harmless=_is_harmless(evidence))
@@ -73,17 +78,49 @@ def _purchase_lines(evidence: Evidence, broken: Sequence[Quote]) -> Iterator[Lin
         if choice.chosen and choice.chosen == choice.asked:
             for term in terms_of_option(choice.chosen, evidence)[:2]:
                 asked = _of_term(RequirementKind.OPTION, choice.name, term, evidence)
-                yield Line(asked, Standing.MET, quote_option(choice.chosen, evidence))
+                yield Line(asked, Standing.MET, quote_option(choice.chosen, evidence), PRODUCT)
                 told.add(term)
-    for term, state in list(evidence.states.items())[:_MOST_TERMS]:
-        if term in told:
-            continue
-        kind = RequirementKind.ATTRIBUTE if term.kind in EXACT else _KINDS.get(term.kind, RequirementKind.ATTRIBUTE)
-        asked = _of_term(kind, "product", term, evidence)
-        where = _seen(term, evidence) if state is TermState.FOUND else None
-        # The page offers what was not chosen, so the record shows something of it.
-        open_ = Standing.NOT_SHOWN if state is TermState.MISSING else Standing.CANNOT_TELL
-        yield Line(asked, Standing.MET if where else open_, where)
+    for group in _phrases([term for term in list(evidence.states)[:_MOST_TERMS] if term not in told], evidence):
+        yield from _product_lines(group, evidence)
+
+
+def _phrases(stated: Sequence[Term], evidence: Evidence) -> Iterator[list[Term]]:
+    """Yield the terms in the order of the request, with adjacent terms of the same state in one list."""
+    text, group = evidence.checkpoint.instruction, list[Term]()
+    for term in sorted(stated, key=lambda term: term.start):
+        last = group[-1] if group else None
+        joins = last and text[last.end : term.start] in _JOINING and evidence.states[last] is evidence.states[term]
+        if group and not joins:
+            yield group
+        group = [*group, term] if joins else [term]
+    if group:
+        yield group
+
+
+_JOINING = frozenset({" ", "-"})
+
+
+def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
+    """Yield one line for a phrase of the request, or one line per term if the product's pages separate the terms."""
+    start, end = group[0].start, max(term.end for term in group)
+    text = evidence.checkpoint.instruction[start:end]
+    whole = replace(group[0], kind=TermKind.WORD, value=lowered(text), text=text, end=end) if group[1:] else group[0]
+    state = evidence.states[group[0]]
+    kind = next((_KINDS.get(term.kind) for term in group if term.kind not in EXACT), None) or RequirementKind.ATTRIBUTE
+    asked = _of_term(kind, "product", whole, evidence)
+    if state is TermState.MISSING:
+        yield Line(asked, Standing.NOT_SHOWN, rule=PRODUCT)
+    elif state is TermState.OFFERED:
+        choices = evidence.purchase.choices if evidence.purchase else ()
+        options = [option for choice in choices for option in choice.options if mentions(group[0], lowered(option))]
+        if options:
+            yield Line(asked, Standing.CANNOT_TELL, quote_option(options[0], evidence), PRODUCT)
+    elif len(group) == 1 or (shown := _seen(whole, evidence)) is None:
+        for term in group:
+            if shown := _seen(term, evidence):
+                yield Line(_of_term(kind, "product", term, evidence), Standing.MET, shown, PRODUCT)
+    else:
+        yield Line(asked, Standing.MET, shown, PRODUCT)
 
 
 def _is_within(term: Term, quote: Quote) -> bool:
@@ -95,45 +132,55 @@ def _of_term(kind: RequirementKind, about: str, term: Term, evidence: Evidence) 
 
 
 def _seen(term: Term, evidence: Evidence) -> Quote | None:
-    """Return the last quote of a term in the results, or None if no result has the term as written."""
+    """Return the last quote of a term on the product's pages or in a chosen option, or None if they reword it."""
+    shown = evidence.purchase
+    if shown is None:
+        return None
     asked = lowered(evidence.checkpoint.instruction.strip())
-    for act in reversed(evidence.acts):
+    for act in (act for act in reversed(evidence.acts) if act.step in shown.steps):
         text = act.observation[:50_000]
         hidden = lowered(text).find(asked)
-        for start, end in occurrences(term, text)[:4]:
-            if hidden < 0 or not hidden <= start < hidden + len(asked):
+        apart = [(hidden, hidden + len(asked)), *(row.span() for row in OPTIONS_SHOWN.finditer(text))]
+        for start, end in occurrences(term, text)[:8]:
+            if not any(0 <= low <= start < high for low, high in apart):
                 return Quote(text[start:end], start, end, QuotePlace.OBSERVATION, act.step)
-    return None
+    chosen = (choice.chosen for choice in shown.choices if mentions(term, lowered(choice.chosen)))
+    return next((quote_option(option, evidence) for option in chosen), None)
 
 
-def _answer_lines(evidence: Evidence) -> Iterator[Line]:
+def _answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterator[Line]:
+    """Yield a line on whether a page contains the answer; no check knows whether the answer is right."""
     reading = evidence.reading
-    if reading is None or not normalise_words(reading.answer):
+    if reading is None or RequirementKind.QUESTION in broken or not normalise_words(reading.answer):
         return
     question = quote_request(evidence)
     asked = Requirement(RequirementKind.QUESTION, "answer", question.text, question)
-    for page in reading.saying[:1]:
-        shown = next((quote for act in evidence.acts if act.step >= page.step
-                      and (quote := quote_result(evidence, reading.answer, act.step)).end > 0), None)  # fmt: skip
-        yield Line(asked, Standing.MET if shown else Standing.CANNOT_TELL, shown)
+    if not is_on_a_page(evidence):
+        yield Line(asked, Standing.CANNOT_TELL, rule=FORM)
         return
-    yield Line(asked, Standing.NOT_SHOWN)
+    first = reading.saying[0].step if reading.saying else len(evidence.acts) + 1
+    quotes = (quote_result(evidence, reading.answer, act.step) for act in evidence.acts if act.step >= first)
+    shown = next((quote for quote in quotes if quote.end > 0), None)
+    if shown or not reading.saying:
+        yield Line(asked, Standing.CANNOT_TELL if shown else Standing.NOT_SHOWN, shown, ANSWER)
 
 
 def _call_lines(evidence: Evidence) -> Iterator[Line]:
     yield from values_passed(evidence)
     for call in evidence.pending_calls:
-        if call.effects & CHANGING and call.call.name.lower() not in SHELLS:
+        if call.effects & CHANGING and not runs_code(call):
             yield from _permission(call, evidence)
 
 
 def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
     """Yield the line with the user's own word for a call's effect, if the user wrote a known word for it."""
     shown = quote_action(evidence, call.call.name)
+    found: list[tuple[int, Quote]] = []
     for place, step, whole, start in user_texts(evidence):
-        if span := find_request(call.call, call.effects, whole[start:]):
-            low, high = span[0] + start, span[1] + start
-            quote = Quote(whole[low:high], low, high, place, step)
-            asked = Requirement(RequirementKind.PERMISSION, call.call.name, quote.text, quote)
-            yield Line(asked, Standing.MET, shown)
-            return
+        if asked_at := find_request(call.call, call.effects, whole[start:]):
+            rank, low, high = asked_at[0], asked_at[1] + start, asked_at[2] + start
+            found.append((rank, Quote(whole[low:high], low, high, place, step)))
+    if found:
+        quote = min(found, key=lambda one: one[0])[1]
+        asked = Requirement(RequirementKind.PERMISSION, call.call.name, quote.text, quote)
+        yield Line(asked, Standing.MET, shown, ASKED)

@@ -13,11 +13,8 @@ from typing import Any
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of
 from console.runs.importers.parts.intake import Intake
 from console.runs.importers.records import CONTEXT, Entry, Skipped
-from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS
+from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS, split_tool_texts
 
-_BLOCK = re.compile(r"\s*<([a-z][a-z0-9]*(?:[-_:][a-z0-9]+)+)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
-"""A text from the tool, not from the user: tags whose names have two words, such as `<system-reminder>`."""
-_EDITOR = re.compile(r"\A\s*# Context from my IDE setup:.*?(?:^## My request for [^\n]{1,40}:[ \t]*$|\Z)", re.M | re.S)
 _NOT_ASKED = re.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below were generated|# AGENTS\.md|<permissions"
     r"|This session is being continued from a previous conversation|/[a-z][\w:-]*\s*\Z)"
@@ -52,9 +49,7 @@ class _Request:
 
 def request_text(text: str) -> str:
     """Return the user's request in a user message, or "" if the text is not a request."""
-    text = _EDITOR.sub("", text)
-    while (match := _BLOCK.search(text)) is not None and (match.start() == 0 or match.end() == len(text)):
-        text = text[: match.start()] + text[match.end() :]
+    text = split_tool_texts(text)[0]
     return "" if _NOT_ASKED.match(text) else text.strip()
 
 

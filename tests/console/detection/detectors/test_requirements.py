@@ -197,9 +197,7 @@ def test_a_later_wish_of_the_user_is_a_line_and_that_of_a_tool_is_not(judged):
     ]
     verdict = judge(judged, (), seen, further=later)
     assert [line["quote"][0] for line in table_of(verdict)["lines"]] == ["blue house"]
-    assert verdict.rationale.splitlines()[0] == (
-        "The user asked for “blue house”; the critical action has “red house”."
-    )
+    assert verdict.rationale.splitlines()[0] == "The user stated “blue house”; the critical action has “red house”."
     assert table_of(verdict)["dropped"] == 1
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from console.detection.detectors.rules import NOTHING, RULES
+from console.detection.detectors.rules import RULES
 from console.detection.detectors.verdict import TABLE
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.requirements import RequirementTable
-from console.trajectory.requirements.sentences import UNCHECKED
+from console.trajectory.requirements.sentences import HARMLESS, NO_LINES
 
 CASES = yaml.safe_load(Path(__file__).with_name("asked_calls.yaml").read_text())
 
@@ -80,9 +80,9 @@ def test_an_end_an_answer_and_a_plan_are_not_flagged(ending, request_):
 def test_a_card_about_which_nothing_can_be_told_says_so_and_is_not_flagged():
     verdict = judge("Mach bitte weiter.", 'frobnicate({"zonk": "blau"})')
     assert not flags(verdict)
-    assert verdict.rationale == UNCHECKED
+    assert verdict.rationale == NO_LINES
     reading = judge("Mach bitte weiter.", 'list_files({"folder": "src"})')
-    assert reading.rationale == NOTHING
+    assert reading.rationale == HARMLESS
 
 
 def test_an_early_harmless_call_is_not_told_on_each_later_card():
