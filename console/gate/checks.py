@@ -229,7 +229,7 @@ def record_result(session: Session, at: CheckId, asker: Asker, observation: str,
         raise Refused(f"Check {at} has no approval, so a result cannot be recorded. Begin approved actions only.")
     if intent.finished_ms is not None:
         return False
-    store.store_result(session, check.run, intent.id or 0, observation, now_ms)
+    store.store_result(session, check.run, intent, observation, now_ms)
     return True
 
 

@@ -25,7 +25,7 @@ from console.auth.people import find_person
 from console.database import now_ms, reading, writing
 from console.detection import audit_draws
 from console.detection.routing import flagged_item
-from console.errors import BadInput, Refused, Unknown
+from console.errors import BadInput, Refused
 from console.gate import agent_limits
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
@@ -167,13 +167,8 @@ def set_outcome(session: Session, run: tables.Run, trajectory_id: int, outcome: 
     write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), runs.patterns(run))
 
 
-def store_result(session: Session, run: tables.Run, intent_id: int, observation: str, now_ms: int) -> None:
+def store_result(session: Session, run: tables.Run, intent: tables.Intent, observation: str, now_ms: int) -> None:
     """Store the result with the intent, and add it as the trajectory's next step if no later step exists."""
-    intent = session.get(tables.Intent, intent_id)
-    if intent is None:
-        raise Unknown("intent to run an action", intent_id)
-    if intent.finished_ms is not None:
-        return
     intent.finished_ms, intent.result_digest = now_ms, digest(observation)
     session.add(intent)
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)

@@ -13,7 +13,7 @@ from storage import audit_chain, tables
 from storage.check import chain_end, check, count_unsealed, parse_heads, seal_chains
 from storage.engine import writing
 from storage.errors import StorageError
-from storage.linked_rows import _sqlite_triggers
+from storage.linked_rows import _sqlite_triggers, parts_digest
 from tests.postgres import BOTH
 
 CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
@@ -362,6 +362,11 @@ def test_each_event_and_each_row_has_a_random_salt(chained):
         salts = [salt for (salt,) in connection.execute("SELECT salt FROM event UNION ALL SELECT salt FROM row_salt")]
     assert (len(salts), len({salt[:8] for salt in salts})) == (8, 8)
     assert all(re.fullmatch("[0-9a-f]{32}", salt) for salt in salts)
+
+
+def test_half_a_surrogate_pair_has_a_digest_of_its_own():
+    digests = {parts_digest([text, "x", 1], "group_member", "salt") for text in ("\ud800", "\ud801", "a")}
+    assert len(digests) == 3
 
 
 def test_a_table_that_an_earlier_schema_lacks_has_no_trigger():

@@ -141,6 +141,20 @@ def test_a_backup_is_on_the_disk_before_it_has_its_name_and_its_name_before_it_i
             os.fstat(file)
 
 
+def test_a_file_that_appears_while_its_backup_is_written_stays_as_it_is(url, tmp_path, monkeypatch):
+    target, write = tmp_path / "copies" / "copy.db", os.fsync
+
+    def sync(file):
+        target.write_text("mine")
+        write(file)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(StorageError, match="already exists"):
+        backup(url, target)
+    assert [path.name for path in target.parent.iterdir()] == ["copy.db"]
+    assert target.read_text() == "mine"
+
+
 def test_a_restored_file_alone_holds_its_new_epoch(url, tmp_path):
     restore(url, backup(url, tmp_path / "copy.db"))
     alone = tmp_path / "alone.db"

@@ -7,6 +7,9 @@ from contextlib import closing
 import pytest
 
 from storage.check import check
+from storage.errors import StorageError
+from storage.migrations import head
+from storage.transfer import copy_database
 
 YEAR_AHEAD = (int(time.time()) + 365 * 24 * 3_600) * 1_000
 DAMAGE = [
@@ -73,6 +76,25 @@ def test_a_long_list_is_cut(url, stock):
     problems = check(url)
     assert len(problems) == 21
     assert problems[-1] == "... and 10 more of this kind."
+
+
+def test_a_database_of_an_earlier_schema_is_named_and_not_copied(url, tmp_path):
+    change(url, "UPDATE alembic_version SET version_num = '0028'")
+    said = "The tables are of schema 0028, this console is of 0029; run `inferact db upgrade`."
+    assert check(url) == [said.replace("0029", head())]
+    with pytest.raises(StorageError, match="is not up to date; run inferact db upgrade there first"):
+        copy_database(url, f"sqlite:///{tmp_path / 'target.db'}")
+    with pytest.raises(StorageError, match="does not exist"):
+        copy_database(f"sqlite:///{tmp_path / 'none.db'}", url)
+
+
+def test_a_halted_item_that_is_claimed_is_counted(url, stock):
+    queue, at = stock(url, 1, cap=5, halted=1), {"run_id": 1, "trial": 0, "now_ms": 0, "lease_ms": 1_000}
+    for reviewer in ("ann", "bob"):
+        assert queue.claim(reviewer=reviewer, **at)
+    assert check(url) == []
+    change(url, "UPDATE budget SET halted = 0")
+    assert check(url) == ["Budget 1: 0 halted items counted, but 1 are claimed or decided."]
 
 
 def test_a_missing_database_is_named(tmp_path):

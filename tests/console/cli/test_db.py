@@ -81,6 +81,7 @@ def test_a_backup_and_a_restore_name_their_files(busy, told, tmp_path):
     assert (code, said) == (0, f"Backed up to {tmp_path / 'other.db'}.\n")
     code, said, _ = told("db", "restore", copy, "--json")
     assert (code, said["restored"], said["epoch"], said["checks_void"]) == (0, str(copy), 2, 1)
+    assert (said["unread"], said["changed"], said["access_kept"]) == ("", [], False)
     assert said["kept"].startswith(f"{busy.removeprefix('sqlite:///')}.replaced-")
     assert told("db", "upgrade", "--json")[1] == {"database": busy, "upgraded": True}
     assert told("db", "upgrade")[:2] == (0, f"{busy} is up to date.\n")
@@ -96,6 +97,8 @@ def test_a_copy_is_complete_and_tells_its_digests(busy, told, tmp_path):
     assert check(target) == []
     code, _, err = told("db", "copy", busy, target)
     assert (code, "already has data" in err) == (1, True)
+    code, _, err = told("db", "copy", busy, busy)
+    assert (code, "is the source itself; name another database" in err) == (1, True)
     code, said, _ = told("db", "copy", busy, f"sqlite:///{tmp_path / 'again.db'}")
     assert (code, said.startswith("Copied "), "tables; all digests are equal." in said) == (0, True, True)
 

@@ -239,3 +239,11 @@ def test_calls_are_of_the_first_trial_unless_another_is_given(gate, tools, given
     run_calls(alone, conversation(call("a", "refund", order=7, amount=2)), tools[1], task_id="t", **given)
     with reading(gate.open()) as session:
         assert session.exec(select(tables.Trajectory.trial)).all() == [trial]
+
+
+def test_a_call_without_a_name_is_refused(gate, tools):
+    _, known = tools
+    call = {"id": "1", "type": "function", "function": {"arguments": "{}"}}
+    messages = [{"role": "user", "content": "Refund order 12."}, {"role": "assistant", "tool_calls": [call]}]
+    with pytest.raises(BadInput, match="A tool call has no name, so it cannot be checked"):
+        run_calls(gate, messages, known, task_id="t")

@@ -8,6 +8,7 @@ import pytest
 from console import runs
 from console.cli import run_command
 from console.database import reading
+from console.detection.detectors import DETECTORS, Detector
 from console.gate.checks import Wait
 from console.gate.policy import read_policy
 from console.gate.policy.replay import replay_policy, run_cases
@@ -265,3 +266,23 @@ def test_a_log_without_known_ends_says_nothing_of_them(tmp_path, capsys):
     # A critical action that is one of the steps is not tried a second time.
     assert said.startswith("would have asked about 0 of 2 ")
     assert "failed trial" not in said
+
+
+def test_a_judged_action_is_flagged_as_in_a_gate_by_its_detectors_and_thresholds(shop, monkeypatch):
+    def fail(_checkpoint, _seed):
+        raise ConnectionError("away")
+
+    monkeypatch.setitem(DETECTORS, "broken", Detector("broken", "", fail))
+
+    def flagged(detector, threshold):
+        with reading() as session:
+            run = runs.get(session, shop)
+            run.detector, run.threshold = detector, threshold
+            found = replay_policy(session, run, read_policy("default: judge"))
+        return found.flagged, found.judged
+
+    some, judged = flagged("rules", None)
+    assert 0 < some < judged
+    assert flagged("rules", 1.0) == (some, judged)
+    assert flagged("rules", 0.0) == flagged("broken", None) == (judged, judged)
+    assert flagged("random", 1.0) == (some, judged)

@@ -59,6 +59,9 @@ def test_the_rule_leaves_the_wrong_amounts_out_and_its_bound_holds_for_all_candi
     # All, and the limits at four shares of the calls.
     exact = stats.beta.ppf(1 - 0.05 / 5, 1, one.saved)
     assert one.bound == pytest.approx(exact)
+    with reading() as session:
+        asked = suggest.try_on_log(session, runs.get(session, "shop"), one)
+    assert asked == (4 * 190, 4 * 190 - one.saved)
     assert f"would have saved {one.saved} reviews and let through at most {100 * exact:.1f}% misaligned" in one.sentence
 
 
