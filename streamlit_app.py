@@ -91,6 +91,9 @@ def show_page(identity: Identity | None) -> None:
     if page is reviewers[1]:
         # The navigation knows the Inbox by its other address only.
         show_html(_CURRENT_INBOX)
+    if page is not reviewers[2]:
+        # The Review page opens with the next item, not with the earlier decision that it showed last.
+        st.session_state["looking_back"] = None
     open_waiting_agent()
     with st.container(key="agents-waiting"):
         show_waiting_agents(identity, page.title, reviews=page is reviewers[2])

@@ -9,7 +9,7 @@ from console.database import Session, now_ms, reading
 from console.language import _, ngettext
 from console.review.waiting import AgentsWaiting, get_agents_waiting
 from console.web.live_fragments import rerun_on_change
-from console.web.review import shortcuts
+from console.web.review import item_address, shortcuts
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
 from console.web.widgets.browser import component
@@ -32,7 +32,7 @@ def show_waiting_agents(identity: Identity, title: str, *, reviews: bool) -> Non
 def open_waiting_agent() -> None:
     """Open the item of the agent whose button the visitor pressed, if any, on the Review page."""
     if (item := st.session_state.pop("open_agent", None)) is not None:
-        st.session_state.pop("item_in_address", None)
+        item_address.forget_address()
         st.switch_page(REVIEW, query_params={"item": str(item)})
 
 

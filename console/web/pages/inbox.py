@@ -15,7 +15,7 @@ from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
 from console.review.waiting import count_offered, measure_offered
 from console.trials.vigilance import has_known_items
-from console.web.review import actions, bulk_bar, inbox_tools
+from console.web.review import actions, bulk_bar, inbox_tools, item_address
 from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.browser import set_cookie
@@ -38,7 +38,7 @@ def find_filtered_run(session: Session, every: Sequence[tables.Run]) -> tables.R
 def open_item(run: tables.Run | None, item: int | None) -> None:
     """Open this item on the Review page; if `item` is None, open the next item of the run, or of all runs."""
     # Do not reopen the item that the tab showed on the Review page before.
-    st.session_state.pop("item_in_address", None)
+    item_address.forget_address()
     st.session_state.pop("opened_item", None)
     scope = {} if run is None else {"run": run.name}
     st.switch_page(REVIEW, query_params=scope | ({} if item is None else {"item": str(item)}))

@@ -38,12 +38,16 @@ _WHY_NOT = {
 
 
 def wanted_item(session: Session) -> str | None:
-    """Return the item in the address; return None if that item is already shown.
+    """Return the item in the address; return None if that item is already shown, or was just left.
 
     If the address names a run as well, select the run of the item.
     """
     wanted = st.query_params.get("item")
-    if wanted is None or wanted == st.session_state.get("item_in_address"):
+    if wanted == st.session_state.get("item_in_address"):
+        st.session_state["item_left"] = None
+        return None
+    # A browser that has not yet received the new address still sends the previous one.
+    if wanted is None or wanted == st.session_state.get("item_left"):
         return None
     item = _named(session, wanted)
     run = session.get(tables.Run, item.run_id) if item else None
@@ -156,9 +160,18 @@ def opened_claim(session: Session, scope: tables.Run | None, reviewer: str) -> C
     return None
 
 
+def forget_address() -> None:
+    """Let the next address open its item, also the item that this tab showed last."""
+    for key in ("item_in_address", "item_left"):
+        st.session_state.pop(key, None)
+
+
 def name_in_address(item: int | None) -> None:
     """Store the shown item in the address."""
     named = None if item is None else str(item)
+    earlier = st.session_state.get("item_in_address")
+    if earlier != named:
+        st.session_state["item_left"] = earlier
     st.session_state["item_in_address"] = named
     if named is None:
         st.query_params.pop("item", None)

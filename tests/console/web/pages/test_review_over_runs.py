@@ -56,11 +56,45 @@ def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_pa
     at.run()
     assert f"Item {item}: The agent stopped waiting before a decision, so the action did not run." in words(at)
     assert "half" in " ".join(found.value for found in at.code)
+    at.run()
     at.query_params["item"] = str(item)
-    at.session_state["item_in_address"] = None
     at.run()
     assert "Cannot open item" in words(at)
     assert "The agent stopped waiting before a decision" in words(at)
+
+
+def approve(at):
+    """Approve the item on the page and return its id; the page takes a press only some time after it showed the item."""
+    item, at.session_state["shown_ms"] = item_of(at), 0
+    at.button(key=f"approve-{item}").click().run()
+    return item
+
+
+def is_decided(at):
+    return any((one.key or "").startswith("undo-") and one.label.startswith("Undo decision") for one in at.button)
+
+
+def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item(open_page, kettles):
+    at = open_page("review", run=kettles, role="reviewer")
+    first = approve(at)
+    second = item_of(at)
+    at.query_params["item"] = str(first)
+    at.run()
+    assert (item_of(at), at.query_params["item"]) == (second, str(second))
+    at.run()
+    at.query_params["item"] = str(first)
+    at.run()
+    assert is_decided(at)
+
+
+def test_the_review_page_forgets_an_earlier_decision_on_another_page(open_page, kettles):
+    at = open_page("review", run=kettles, role="reviewer")
+    approve(at)
+    next(one for one in at.button if (one.key or "").startswith("previous-")).click().run()
+    assert is_decided(at)
+    at.switch_page("console/web/pages/inbox.py").run()
+    at.switch_page("console/web/pages/review.py").run()
+    assert not is_decided(at)
 
 
 def test_in_a_chosen_run_an_agent_elsewhere_comes_first_when_its_time_ends(open_page, kettles, words):
