@@ -140,15 +140,13 @@ class ActionStatus(StrEnum):
     REPLAYED = "held in this replay"
     RECORDED = "from a log"
     GONE = "agent stopped waiting"
+    STOPPED = "did not run"
+    BEGUN = "has begun"
     RAN = "has run"
 
 
 _WORDY = 14
-_DEFAULT_STATUS = {
-    CheckpointKind.ACTION: ActionStatus.WAITS,
-    CheckpointKind.END: ActionStatus.RAN,
-    CheckpointKind.HALTED: None,
-}
+_DEFAULT_STATUS = {CheckpointKind.ACTION: ActionStatus.WAITS, CheckpointKind.END: ActionStatus.RAN}
 _HEADINGS = {
     CheckpointKind.ACTION: Block.ABOUT_TO,
     CheckpointKind.END: Block.DID_LAST,
@@ -272,7 +270,7 @@ def checkpoint_presentation(
     If `highlights` is false, no term of the task is marked. `status` is the status of the action in its run; the
     default is the status in a run whose agent waits.
     """
-    stamp = status or _DEFAULT_STATUS[checkpoint.kind] or ""
+    stamp = status or _DEFAULT_STATUS.get(checkpoint.kind, "")
     read = Evidence(checkpoint)
     stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]

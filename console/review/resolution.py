@@ -23,7 +23,7 @@ from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind, RunKind
+from storage.tables import DecisionKind, ItemStatus, RunKind
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 """The decisions that allow an action to run."""
@@ -127,6 +127,21 @@ def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
     if kind == CheckpointKind.END:
         return ActionStatus.RAN
     return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
+
+
+def find_decided_status(session: Session, item_id: int) -> ActionStatus | None:
+    """Return the status of a decided action that may run after its decision; return None for other actions."""
+    item = session.get_one(tables.Item, item_id)
+    run, intent = session.get_one(tables.Run, item.run_id), tables.Intent
+    if run.study_id is not None or get_action_status(run, item.kind) is not ActionStatus.WAITS:
+        return None
+    started = select(intent).where(intent.trajectory_id == item.trajectory_id, intent.step == item.step)
+    if (found := session.exec(started).first()) is not None:
+        return ActionStatus.RAN if found.finished_ms is not None else ActionStatus.BEGUN
+    is_open = item.status not in (ItemStatus.DECIDED, ItemStatus.DELIVERED)
+    made = session.exec(current_decisions().where(tables.Decision.item_id == item_id))
+    is_allowed = any(one.decision in _RUNS_ACTION for one in made)
+    return ActionStatus.WAITS if is_allowed or is_open else ActionStatus.STOPPED
 
 
 def is_judgement_only(run: tables.Run, kind: str) -> bool:

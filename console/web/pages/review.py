@@ -84,6 +84,8 @@ if isinstance(claim, NoClaim):
     st.stop()
 
 view = item_parts.get_view(run, claim, identity.name, unblinded=unblinded)
+if earlier_answer:
+    view = boundary.draw_part(boundary.STATUS, partial(item_parts.stamp_decided, view), view)
 if not earlier_answer:
     boundary.draw_part(boundary.MESSAGES, partial(drafts.save_previous_feedback, claim.item_id), None)
 above = item_parts.above_item_html(run, view, identity.name, is_decided=bool(earlier_answer))

@@ -11,8 +11,9 @@ from console.database import now_ms, reading, review_queue
 from console.language import _
 from console.review import blinding, decisions, inbox
 from console.review.blinding import ReviewView
-from console.review.presentation import ActionStatus
+from console.review.presentation import ActionStatus, Block
 from console.review.reasons import get_judging
+from console.review.resolution import find_decided_status
 from console.review.waiting import measure_offered
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions
@@ -47,9 +48,23 @@ def _stamp_gone(view: ReviewView) -> ReviewView:
         waiter = inbox.list_waiting_agents(session, [view.claim.item_id]).get(view.claim.item_id)
     if waiter is None or not waiter.is_gone(now_ms()):
         return view
+    return _stamp(view, ActionStatus.GONE)
+
+
+def stamp_decided(view: ReviewView) -> ReviewView:
+    """Return the view of a decided item with the present status of its action."""
+    with reading() as session:
+        status = find_decided_status(session, view.claim.item_id)
+    if status is None:
+        return view
+    view = _stamp(view, status)
+    return replace(view, presentation=replace(view.presentation, heading=Block.CRITICAL))
+
+
+def _stamp(view: ReviewView, status: ActionStatus) -> ReviewView:
     shown = view.presentation
-    steps = tuple(replace(step, stamp=ActionStatus.GONE) if step.stamp else step for step in shown.steps)
-    return replace(view, presentation=replace(shown, stamp=ActionStatus.GONE, steps=steps))
+    steps = tuple(replace(step, stamp=status) if step.stamp else step for step in shown.steps)
+    return replace(view, presentation=replace(shown, stamp=status, steps=steps))
 
 
 def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_decided: bool) -> str:

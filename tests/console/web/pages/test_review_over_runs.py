@@ -64,7 +64,7 @@ def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_pa
 
 
 def approve(at):
-    """Approve the item on the page and return its id; the page takes a press only some time after it showed the item."""
+    """Approve the item on the page and return its id."""
     item, at.session_state["shown_ms"] = item_of(at), 0
     at.button(key=f"approve-{item}").click().run()
     return item
@@ -85,6 +85,36 @@ def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item
     at.query_params["item"] = str(first)
     at.run()
     assert is_decided(at)
+
+
+def test_a_decided_action_of_an_agent_shows_what_became_of_it(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    assert "the agent is about to" in words(at).lower()
+    item = approve(at)
+    at.button(key="previous-0").click().run()
+    assert "not run yet" in words(at)
+    gate = Gate("support", "full-validation", undo_s=0)
+    call = {"name": "refund", "arguments": {"order": 1}}
+    decision = gate.check("Refund order 1.", [], call, task_id="1")
+    assert (decision.approved, decision.item_id) == (True, item)
+    at.run()
+    assert "has begun" in words(at)
+    gate.done(decision, "Refunded.")
+    at.run()
+    assert "has run" in words(at)
+    assert "not run yet" not in words(at)
+    assert "the agent is about to" not in words(at).lower()
+
+
+def test_a_rejected_action_of_an_agent_did_not_run(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item, at.session_state["shown_ms"] = item_of(at), 0
+    at.button(key=f"reject-{item}").click().run()
+    at.button(key="previous-0").click().run()
+    assert "did not run" in words(at)
+    assert "not run yet" not in words(at)
 
 
 def test_the_review_page_forgets_an_earlier_decision_on_another_page(open_page, kettles):
