@@ -11,7 +11,7 @@ STILL_PENDING = "Ask again with the same arguments, or fetch the decision by the
 
 _NOT_RUN = {
     "rejected": "A person rejected this call, so it did not run.",
-    "already_rejected": "A person rejected this call earlier in this task, so it did not run.",
+    "already_rejected": "A person rejected this call earlier in this task. No one was asked again, and it did not run.",
     "responded": "A person answered instead of letting this call run.",
     "denied": "A rule of the policy denies this call, so it did not run. No person looked at it.",
     TIMEOUT: "No person decided in time, so this call did not run. This is not a rejection.",
@@ -29,6 +29,12 @@ CONSOLE_SAYS = (
     "The check was withdrawn before a decision, so the action may not run.",
     "The detector failed and no one reviewed this action, so it may not run.",
     "A rule of the policy denies this action.",
+    "This action has already begun, and an approval is given only once. Find out whether the action ran.",
+)
+REVIEWERS_ACT = (
+    "The reviewers did not let this action run.",
+    "The reviewers answered instead of letting this action run.",
+    "This action was already rejected in this task.",
 )
 """The console's own sentences for a reason without feedback, which `message` states already."""
 
@@ -77,7 +83,7 @@ class Decision:
         else:
             words = _NOT_RUN.get(self.reason, f"The review console answered {self.reason!r}, so this call did not run.")
         feedback = self.feedback
-        for known in CONSOLE_SAYS if self.reason not in _PERSON else ():
+        for known in REVIEWERS_ACT if self.reason in _PERSON else CONSOLE_SAYS:
             feedback = feedback.removeprefix(known).strip()
         if not feedback:
             return words

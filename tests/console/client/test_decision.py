@@ -19,3 +19,22 @@ def test_message_keeps_what_is_added_to_the_console_s_sentence():
     said = Decision(False, "pay()", f"{WORDS[Reason.DENIED]} Too much.", "denied").message
     assert said == "A rule of the policy denies this call, so it did not run. No person looked at it. Too much."
     assert Decision(False, "pay()", WORDS[Reason.TIMEOUT], "rejected").message.endswith(WORDS[Reason.TIMEOUT])
+
+
+@pytest.mark.parametrize("reason", [Reason.REJECTED, Reason.RESPONDED])
+def test_reviewers_without_words_say_nothing(reason):
+    message = Decision(False, "pay()", WORDS[reason], str(reason)).message
+    assert message == Decision(False, "pay()", "", str(reason)).message
+    assert "says" not in message
+
+
+def test_a_call_that_began_before_is_told_once_what_to_do():
+    message = Decision(False, "pay()", WORDS[Reason.ALREADY_HANDED_OUT], "already_handed_out").message
+    assert (message.count("Find out"), message.count("task_id")) == (1, 1)
+
+
+def test_a_rejection_that_is_repeated_says_so_once_and_keeps_the_words():
+    before = "This action was already rejected in this task. Order 12."
+    message = Decision(False, "pay()", before, "already_rejected").message
+    assert message.endswith("No one was asked again, and it did not run. The reviewer says: Order 12.")
+    assert "already rejected" not in message
