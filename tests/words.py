@@ -15,6 +15,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = ("console", "storage", "streamlit_app.py", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+STRICT = ("README.md", "CONTRIBUTING.md")
+"""The documents, besides the handbook, whose sentences are short and name their subject."""
 LONGEST_SENTENCE = 25
 
 # (what is wrong, what to write instead)
@@ -199,7 +201,7 @@ def list_violations(paths: list[Path]) -> Iterator[str]:
             yield f"{where}: starts with no verb: {flat[:70]}"
         if text.kind == "text" and (long := _longest_sentence(flat)) > LONGEST_SENTENCE:
             yield f"{where}: a sentence of {long} words: {flat[:90]}"
-        if text.kind == "document" and "handbook" in text.path.parts:
+        if text.kind == "document" and ("handbook" in text.path.parts or text.path.name in STRICT):
             yield from (f"{where}: {wrong}" for wrong in _judge_sentences(flat))
 
 

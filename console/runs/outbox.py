@@ -80,7 +80,7 @@ def add_messages(
 
 
 def claim_messages(session: Session, channel: str, now_ms: int, limit: int) -> list[Claimed]:
-    """Claim the channel's due messages for one minute, ordered by due time."""
+    """Claim up to `limit` due messages of the channel for one minute, ordered by due time."""
     row = tables.Outbox
     due = select(row).where(_is_due(channel, now_ms)).order_by(col(row.next_ms), col(row.id)).limit(limit)
     taken = session.exec(due.with_for_update(skip_locked=True)).all()

@@ -192,7 +192,7 @@ class Ruling:
 
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-    """Return the policy's ruling; `allow` becomes `judge` if a `further` pattern matches or the action is too long."""
+    """Return the policy's ruling; with `further` patterns, `allow` becomes `judge` for a match or a too long action."""
     facts = replace(facts, timezone=policy.timezone) if facts.timezone != policy.timezone else facts
     if facts.hints is not NO_HINTS and facts.agent not in policy.hints_from:
         facts = replace(facts, hints=NO_HINTS)

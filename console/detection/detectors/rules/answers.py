@@ -104,7 +104,7 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
 
 
 def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[Term]:
-    """Return the question's names, dates, numbers and ids that share no word with the answer."""
+    """Return the question's names, dates, numbers and ids that share no word with the answer, except nationalities."""
     found = [term for term in evidence.terms if term.kind in _TELLING and not _DEMONYM.search(term.text)]
     own = set(normalise_words(reading.answer).split())
     found = [term for term in found if len(normalise_words(term.text)) > 2]
