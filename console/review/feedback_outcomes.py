@@ -11,7 +11,8 @@ from sqlmodel import Session, col, func, or_, select
 
 from console.language import _, gettext_noop
 from console.review.blinding import list_actions_to_checkpoint
-from console.review.resolution import feedback_to_agent
+from console.review.presentation import ActionStatus
+from console.review.resolution import feedback_to_agent, find_decided_status
 from console.runs import is_current
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -27,6 +28,12 @@ _ENDS = {
     Outcome.RUNNING: gettext_noop("is running"),
     Outcome.ERROR: gettext_noop("ended with an error"),
     Outcome.FINISHED: gettext_noop("ended"),
+}
+_AT_GATE = {
+    ActionStatus.WAITS: gettext_noop("The agent has received your decision and has not begun the action."),
+    ActionStatus.BEGUN: gettext_noop("The agent has begun the action and has not reported a result."),
+    ActionStatus.RAN: gettext_noop("The action ran after your decision, and the agent reported its result."),
+    ActionStatus.STOPPED: gettext_noop("The agent has received your decision. The action did not run."),
 }
 _HIDDEN = gettext_noop("This run is blind. You can see the outcome of your feedback when the run has closed.")
 
@@ -151,8 +158,9 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
             "affect them."
         )
     if run.kind == RunKind.GATE:
-        received = _("The agent has received your decision. The console does not record what the agent does next.")
-        return received if row.delivered_ms else _("The agent has not received your decision yet.")
+        if not row.delivered_ms:
+            return _("The agent has not received your decision yet.")
+        return _(_AT_GATE[find_decided_status(session, row.item_id) or ActionStatus.STOPPED])
     if following is None:
         return ""
     learnt = session.exec(select(tables.Memory.id).where(tables.Memory.decision_id == row.id)).first()

@@ -105,6 +105,8 @@ def test_a_decided_action_of_an_agent_shows_what_became_of_it(open_page, data_di
     assert "has run" in words(at)
     assert "not run yet" not in words(at)
     assert "the agent is about to" not in words(at).lower()
+    at.switch_page("console/web/pages/answers.py").run()
+    assert "The action ran after your decision, and the agent reported its result." in words(at)
 
 
 def test_a_rejected_action_of_an_agent_did_not_run(open_page, data_dir, words):
