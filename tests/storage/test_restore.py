@@ -110,6 +110,19 @@ def test_what_began_after_the_backup_does_not_begin_again(shop):
     assert intent.decision_id == 1
 
 
+def test_what_was_asked_before_and_began_after_the_backup_keeps_its_answer(shop):
+    wait = shop.ask()
+    copy = shop.backup()
+    shop.decide()
+    decision = wait.look()
+    shop.begin(decision)
+    found = shop.restore(copy).went_back
+    assert (found.begun_carried, found.checks_void, found.items_cancelled) == (1, 0, 1)
+    assert [(ask.answer, ask.action) for ask in rows(shop.url, tables.Ask)] == [("approved", PAY)]
+    assert shop.begin(decision).reason is Reason.ALREADY_HANDED_OUT
+    assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
+
+
 def test_of_two_approvals_only_the_one_that_began_after_the_backup_counts_as_begun(shop):
     begun, other = shop.approved(), shop.approved(action="pay(2)", task_id="u")
     copy = shop.backup()

@@ -12,7 +12,7 @@ import pytest
 import console.cli.db
 from console.auth import agents
 from console.cli import run_command
-from console.cli.db import _went_back
+from console.cli.db import _print_facts, _went_back
 from console.database import database_url, now_ms, writing
 from console.gate import Gate
 from storage.check import chain_end, check
@@ -127,6 +127,25 @@ def test_doctor_tells_version_settings_and_problems(busy, told, data_dir):
     assert (said["data_dir_writable"], said["name_clashes"], said["detectors"]) == (True, [], [])
     assert said["plugins"] == []
     assert (version("streamlit"), "set OPENAI_BASE_URL" in said["model"]) == (said["streamlit"], True)
+
+
+def test_doctor_prints_a_row_a_fact_and_a_table_of_detectors_and_of_plugins(capsys):
+    _print_facts({"model": "small", "name_clashes": []}, [], [])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if line.startswith(("model", "name"))] == [
+        ["model", "small"],
+        ["name_clashes", "none"],
+    ]
+    assert not [line for line in lines if "Detectors" in line or "Plug-ins" in line]
+    counts = dict.fromkeys(("requests", "prompt_tokens", "completion_tokens"), 7)
+    detectors = [{"detector": "rules", "serves": "yes", "how": "by itself", **counts}]
+    plugins = [{"name": "mine", "group": "detectors", "package": "p", "version": "2", "state": "loaded"}]
+    _print_facts({"model": "small"}, detectors, plugins)
+    out = capsys.readouterr().out
+    assert "Detectors that small supports, each tried on one small checkpoint:" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["rules", "yes", "by", "itself", "7", "7", "7"] in rows
+    assert ["mine", "detectors", "p", "2", "loaded"] in rows
 
 
 NOTHING = WentBack(

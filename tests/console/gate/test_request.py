@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.errors import BadInput
+from console.errors import BadInput, Unknown
+from console.gate.checks import check_id
 from console.gate.policy import CheckFacts, Policy, Rule, Then, ruling
-from console.gate.request import action_text, check_request
+from console.gate.request import Asker, action_text, bind_asker, check_request
 from console.trajectory import Step, call_action
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -134,3 +135,30 @@ def test_nul_is_spelled_out_in_a_step_and_refused_in_the_action():
     assert request.record.steps[0].action == "look\\x00"
     with pytest.raises(BadInput, match="a NUL"):
         check_request("t", [], "pay\0[1]")
+
+
+@pytest.mark.parametrize("wrong", ["a" * 31, "a" * 33, "A" * 32, "g" * 32, f"{'a' * 32}\n", ""])
+def test_an_id_of_a_check_is_32_hexadecimal_digits(wrong):
+    assert check_id("0123456789abcdef" * 2) == "0123456789abcdef" * 2
+    with pytest.raises(Unknown, match="check"):
+        check_id(wrong)
+
+
+def test_a_trial_is_a_number_that_every_database_holds():
+    for trial in (0, 2**31 - 1):
+        assert check_request("Pay.", [], "pay", trial=trial).record.trial == trial
+    for wrong in (-1, 2**31, True, 1.0, "1"):
+        with pytest.raises(BadInput, match=f"trial is {wrong!r}. Use a whole number from 0 to {2**31 - 1}"):
+            check_request("Pay.", [], "pay", trial=wrong)
+
+
+def test_an_agent_with_a_token_has_a_digest_of_its_own():
+    asked = check_request("Pay.", [], "pay")
+    digests = {bind_asker(asked, Asker(number, "bot")).digest for number in (None, 1, 2)}
+    assert len(digests) == 3
+    assert bind_asker(asked, Asker(None, "cat")).digest == asked.digest
+    assert bind_asker(asked, Asker(1, "cat")).digest == bind_asker(asked, Asker(1, "bot")).digest
+    assert {bind_asker(asked, asker).asker for asker in (Asker(1, "bot"), Asker(None, "bot"))} == {
+        Asker(1, "bot"),
+        Asker(None, "bot"),
+    }

@@ -182,6 +182,34 @@ def test_run_that_no_policy_is_there_for_asks_about_everything(make_gate, url):
     assert (version.author, version.policy) == (policy_store.BY_NOBODY, Policy())
 
 
+@pytest.mark.parametrize(
+    ("policy", "answer", "is_answered", "has_item", "may_run"),
+    [
+        ("rules: [{name: r, tool: look, then: ask}]", None, False, True, False),
+        ("rules: [{name: r, tool: look, then: judge}]", "not_flagged", True, False, True),
+        ("rules: [{name: r, tool: look, then: deny}]", "denied", True, False, False),
+        ("{mode: shadow, rules: [{name: r, tool: look, then: deny}]}", "shadow", True, False, False),
+    ],
+)
+def test_a_check_is_stored_with_all_that_was_asked_and_answered(
+    make_gate, stored, policy, answer, is_answered, has_item, may_run
+):
+    gate, began_ms = make_gate(policy, detector="random", threshold=1.0, critical=[], agent="bot"), now_ms()
+    gate.ask("Pay the bills.", [("look", "bills")], "look({})", task_id="a")
+    (ask,), (trajectory,) = stored(tables.Ask), stored(tables.Trajectory)
+    at_ms = ask.asked_ms
+    assert began_ms <= at_ms <= now_ms()
+    request = check_request("Pay the bills.", [("look", "bills")], "look({})", task_id="a")
+    is_judged = answer not in ("denied", "shadow")
+    assert ask.model_dump(exclude={"token"}) == {
+        **{"id": 1, "run_id": 1, "trajectory_id": trajectory.id, "digest": request.digest, "step": 1},
+        **{"item_id": 1 if has_item else None, "agent_id": None, "asker": "bot", "decision_id": None},
+        **{"asked_ms": at_ms, "heartbeat_ms": at_ms, "deadline_ms": at_ms + 1_800_000 if is_judged else None},
+        **{"answer": answer, "answered_ms": at_ms if is_answered else None, "beats": is_judged},
+        **{"action": "look({})" if may_run else None, "policy_version": 1, "rule": "r", "tool": "look"},
+    }
+
+
 @pytest.mark.parametrize(("mode", "outcome"), [("enforce", "rejected"), ("shadow", "running")])
 def test_a_denied_action_is_a_rejected_trial_and_a_watched_one_goes_on(make_gate, stored, mode, outcome):
     make_gate(f"{{default: deny, mode: {mode}}}").check("Pay the bill.", [], "pay[1]")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Engine, event, make_url
 
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
@@ -452,6 +452,21 @@ def test_many_waits_are_looked_at_together_and_only_those_with_news_look(make_ga
     waits[3].withdraw()
     assert [wait.look() is not None for wait in waits] == [wait in find_news(url, waits) for wait in waits]
     assert sorted(waits.index(wait) for wait in find_news(url, waits)) == [0, 3]
+
+
+def test_waits_without_news_and_without_a_heartbeat_that_is_due_write_nothing(make_gate, url):
+    waits, commits = [make_gate().ask(TASK, STEPS, "pay[1]", task_id="1")], []
+
+    def note(connection):
+        commits.append(connection)
+
+    event.listen(Engine, "commit", note)
+    try:
+        assert (find_news(url, waits), len(commits)) == ([], 0)
+        waits[0].beaten_ms = 0
+        assert (find_news(url, waits), len(commits)) == ([], 1)
+    finally:
+        event.remove(Engine, "commit", note)
 
 
 def test_spent_budget_is_news_unless_the_item_is_claimed(make_gate, person, url):

@@ -200,11 +200,21 @@ def test_eight_processes_at_once_are_let_run_no_more_than_the_limit(make_gate, s
         ("{sum: args.a, per: day}", "write either"),
         ("{sum: amount, most: 5, per: day}", "must name an argument"),
         ("{count: -1, per: day}", "must be a number from 0"),
+        ("{count: 1000000000000.5, per: day}", "must be a number from 0 to 1,000,000,000,000"),
     ],
 )
 def test_limit_that_cannot_be_meant_is_refused(limit, said):
     with pytest.raises(BadInput, match=said):
         read_policy(f"rules: [{{tool: pay, then: allow, limit: {limit}}}]")
+
+
+@pytest.mark.parametrize(("per", "window_s"), [("hour", 3_600), ("day", 86_400), ("week", 604_800)])
+def test_a_limit_is_read_with_its_window_and_its_counter(per, window_s):
+    for by in ("task", "agent", "run"):
+        (rule,) = read_policy(
+            f"rules: [{{tool: pay, then: allow, limit: {{count: 1000000000000, per: {per}, by: {by}}}}}]"
+        ).rules
+        assert rule.limit == Limit(1e12, window_s, by)
 
 
 @pytest.mark.parametrize("then", ["ask", "deny"])

@@ -10,7 +10,7 @@ from console import runs
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.gate.checks import Wait
-from console.gate.policy import policy_store, ruling
+from console.gate.policy import policy_store, read_policy, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
 from console.runs import audit_trail, housekeeping
 from console.runs.audit_trail import AuditFilter
@@ -202,6 +202,21 @@ def test_a_replaced_policy_applies_beside_the_stored_one_until_it_is_chosen(url,
         assert [one.version for one in policy_store.common_version(session).also] == [7]
         policy_store.save(session, None, "default: allow", "ada", 6)
         assert policy_store.common_version(session).also == ()
+
+
+def test_a_difference_is_the_lines_that_changed_with_three_around():
+    before = "\n".join("abcdefgh")
+    assert policy_store.describe_difference(before, before.replace("e", "x")) == (
+        "@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+x\n f\n g\n h"
+    )
+    assert policy_store.describe_difference(before, before) == ""
+
+
+def test_a_policy_that_can_be_saved_is_said_in_one_sentence():
+    rules = "rules: [{tool: a, then: ask}, {tool: b, then: deny}]"
+    assert policy_store.describe_savable(read_policy(rules)) == "2 rules, then ask: it can be saved."
+    said = policy_store.describe_savable(read_policy("{default: deny, rollout: 99%}"))
+    assert said == "0 rules, then deny: it can be saved after an earlier version."
 
 
 def test_a_first_version_counts_for_every_task(url, shop):

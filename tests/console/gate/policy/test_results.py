@@ -253,3 +253,16 @@ def test_replay_takes_the_results_that_the_gate_recorded_for_this_trajectory(loo
     person().answer("approve")
     gate.done(gate.begin(waiting.look()), "refunded")
     assert replayed() == (1, 1)
+
+
+def test_a_thousand_combinations_of_results_are_tried_and_no_more():
+    def choices(*counts):
+        stated = [
+            EarlierResult(f"{tool}()", str(n)) for tool, count in zip("abc", counts, strict=True) for n in range(count)
+        ]
+        found = EarlierResults(stated=tuple(stated)).choices(tuple("abc"))
+        return None if found is None else len({tuple(each.items()) for each in found})
+
+    assert (choices(10, 10, 10), choices(7, 11, 13), choices(2, 0, 5)) == (1_000, None, 0)
+    same = EarlierResults(recorded=(EarlierResult("a()", "1"),), stated=(EarlierResult("a()", "1"),))
+    assert list(same.choices(("a",))) == [{"a": 1}]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.gate.policy import CheckFacts, Policy, Rule, Then, read_policy, ruling
+from console.gate.policy.rules import Limit
 from console.trajectory.calls import name_suffixes, read_strictly
 
 REFUNDS = """
@@ -441,3 +442,18 @@ def test_an_action_has_a_part_a_line_and_no_call_where_one_line_is_none():
     assert [(part.text, part.call.name) for part in calls] == [('a({"n": 1})', "a"), ("b[2]", "b")]
     assert [(part.text, part.call) for part in read_strictly("a({})\nand b")] == [("a({})", None), ("and b", None)]
     assert [(part.text, part.call) for part in read_strictly(" \n")] == [(" \n", None)]
+
+
+@pytest.mark.parametrize(("amount", "uses"), [(0, 0.0), (2.5, 2.5), (10**15, 1e15), (10**15 + 1, None), (-1, None)])
+def test_an_amount_counts_as_long_as_it_can_be_added_exactly(amount, uses):
+    policy = read_policy("rules: [{tool: pay, then: allow, limit: {sum: args.n, most: 5, per: day, by: task}}]")
+    found = ruling(policy, CheckFacts(f'pay({{"n": {amount}}})'))
+    assert (found.then, [use.amount for use in found.uses]) == (
+        (Then.ASK, []) if uses is None else (Then.ALLOW, [uses])
+    )
+    assert all((use.rule, use.limit) == ("rule 1", Limit(5, 86_400, "task", "n")) for use in found.uses)
+
+
+def test_a_policy_gives_its_undo_time_to_an_action_of_too_many_parts():
+    found = ruling(read_policy("{default: allow, undo: 2m}"), CheckFacts("say({})\n" * 1_001))
+    assert (found.then, found.rule, found.undo_s) == (Then.ASK, "default", 120)

@@ -1,5 +1,7 @@
 """The time to undo a decision is the policy's; whoever asks can only lengthen it."""
 
+import json
+
 import pytest
 
 from console import runs
@@ -38,6 +40,13 @@ def test_rule_then_policy_then_five_seconds_say_how_long_a_decision_can_be_undon
     assert decided_after(person) == waits_ms
 
 
+@pytest.mark.parametrize(("undo_s", "least"), [(None, {}), (0, {}), (3, {"least_undo_ms": 3_000})])
+def test_only_a_time_that_the_caller_sets_is_a_term_of_the_item(make_gate, stored, undo_s, least):
+    make_gate("default: ask", undo_s=undo_s).ask(TASK, STEPS, "pay({})")
+    (item,) = stored(tables.Item)
+    assert json.loads(item.terms) == {"doors": ["browser", "python"]} | least
+
+
 @pytest.mark.parametrize("undo_s", [None, 0, 3])
 def test_agent_over_http_gets_no_shorter_time_in_a_run_that_it_opens(make_gate, person, url, undo_s):
     asker = Asker(name="bot")
@@ -59,8 +68,9 @@ def test_of_several_calls_the_longest_time_counts_and_a_rule_without_one_has_fiv
     assert found == [60, 5, 0, None]
 
 
-@pytest.mark.parametrize("undo", ["-1", "2h", "soon", "'0'"])
+@pytest.mark.parametrize("undo", ["-1", "2h", "3600.5", "soon", "'0'"])
 def test_time_to_undo_is_at_most_an_hour(undo):
+    assert {read_policy(f"undo: {most}").undo_s for most in ("1h", "60m", 3_600)} == {3_600}
     read_policy("rules: [{then: ask, undo: 1h}]")
     with pytest.raises(BadInput, match="undo: must be a time such as 0, 30"):
         read_policy(f"rules: [{{then: ask, undo: {undo}}}]")
