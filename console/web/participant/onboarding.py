@@ -138,7 +138,9 @@ def _extent(design: Design) -> list[str]:
         works = ngettext("Agents work on {count} task.", "Agents work on {count} tasks.", design.tasks)
     said.append(works.format(count=design.tasks))
     if design.trials > 1:
-        said.append(_("Failed tasks are tried again, in up to {count} rounds in total.").format(count=design.trials))
+        said.append(
+            _("Agents retry the tasks that failed. There are at most {count} rounds.").format(count=design.trials)
+        )
     if parts > 1 and rest != "0":
         pause = _("Between two parts, there is a break of {count} minutes.").format(count=rest)
         said.append(_("Between two parts, there is a break of 1 minute.") if rest == "1" else pause)

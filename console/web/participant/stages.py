@@ -85,7 +85,8 @@ def round_over(position: AtRoundEnd) -> None:
         own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
     title = _("Round {number} is done").format(number=position.trial) if position.trials > 1 else _("No items left")
     follows = "words" if position.run and position.run.feedback_mode == "nl" else "again"
-    said = _(_NEXT["end" if last else follows])
+    ends = "part" if position.conditions > 1 else "end"
+    said = _(_NEXT[ends if last else follows])
     show_html(head_html(title, over=name_part(position)) + prose_html(said))
     continue_button(_("Send decisions"), task, session.request_work, task, undoes=position.run is not None)
 
@@ -215,6 +216,7 @@ _NEXT = {
     "words": gettext_noop(
         "The agents get your decisions and feedback, and retry the tasks that failed. The next round follows."
     ),
+    "part": gettext_noop("Send your last decisions to the agents to finish this part."),
     "end": gettext_noop("Send your last decisions to the agents to finish."),
 }
 

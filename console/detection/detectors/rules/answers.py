@@ -179,7 +179,7 @@ def subject_unread(evidence: Evidence) -> Finding | None:
     told = [name for name in reading.unread if normalise_words(name) != normalise_words(reading.answer)]
     told = [name for name in told if not _DEMONYM.search(name)]
     it = "it" if len(told) < 2 else "them"
-    sentence = f"The question names {quoted(told)}, but no page read mentions {it}."
+    sentence = f"The question names {quoted(told)}, but no page that was read mentions {it}."
     facts = tuple(map(normalise_words, told))
     return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", facts)
 

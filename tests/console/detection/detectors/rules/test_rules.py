@@ -476,7 +476,7 @@ def test_what_stands_in_a_list_of_titles_was_shown():
     assert "Velmic" not in RULES.judge(asked, 0).rationale
     miss = ("Velmic king", "Could not find [Velmic king]. Similar: ['Old rulers', 'Hask']")
     asked = read("Rome", miss, ("Hask", "Hask is a town."), question="Which realm did this Velmic king of Hask fight?")
-    assert 'names "Velmic", but no page read mentions' in RULES.judge(asked, 0).rationale
+    assert 'names "Velmic", but no page that was read mentions' in RULES.judge(asked, 0).rationale
 
 
 def test_a_noun_for_what_things_are_made_of_is_no_feature():
