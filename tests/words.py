@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = ("console", "storage", "streamlit_app.py", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-STRICT = ("README.md", "CONTRIBUTING.md")
+STRICT = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 """The documents, besides the handbook, whose sentences are short and name their subject."""
 LONGEST_SENTENCE = 25
 

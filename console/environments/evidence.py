@@ -154,11 +154,7 @@ class Evidence:
 
     @cached_property
     def read(self) -> str:
-        """The relevant text: the pages of the chosen product, or else the observations and action without the request.
-
-        Observations of failed actions are left out before an answer, and so is everything before the last 200,000
-        characters.
-        """
+        """The chosen product's pages, or else the last 200,000 characters of observations and the action."""
         if self.purchase:
             return self.purchase.read
         shown = [act.observation for act in self.acts if not (self.reading and act.failed)]

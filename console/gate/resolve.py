@@ -242,10 +242,7 @@ def _answer_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecisio
 
 
 def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """Mark the decisions as delivered and return the gate's decision.
-
-    Store an approved action; the agent can fetch the action until it begins the action.
-    """
+    """Mark the decisions as delivered and return the gate's decision; store an approved action until it begins."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)

@@ -77,10 +77,7 @@ def find_unchecked(tables: Iterable[str | None]) -> str | None:
 
 
 def _compared(traced: TracedCall) -> Iterator[tuple[str, str]]:
-    """Yield (argument, text) of each value to compare with the request.
-
-    These are the links in prose arguments; of other arguments, values from a foreign source, and paths.
-    """
+    """Yield (argument, text) of the values to compare: links in prose; elsewhere foreign values, and paths."""
     for one in traced.arguments:
         if _PROSE.search(one.name):
             yield from ((one.name, link) for link in LINK.findall(one.value))

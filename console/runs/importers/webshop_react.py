@@ -1,7 +1,4 @@
-"""Importer for the printed output of ReAct on WebShop: numbered episodes of Action / Observation blocks.
-
-Each episode is followed by a line with the running averages.
-"""
+"""Importer for the printed output of ReAct on WebShop: numbered episodes, each followed by the running averages."""
 
 from __future__ import annotations
 

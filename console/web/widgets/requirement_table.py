@@ -50,10 +50,7 @@ def requirements_html(presentation: Presentation, beside: str = "") -> str:
 
 
 def asked_spans(presentation: Presentation) -> list[tuple[int, int, str]]:
-    """Return the spans [start, end) of the request that requirement lines quote, sorted, each with its CSS class.
-
-    Omit lines that a reviewer corrected, and a span that overlaps one of an earlier line.
-    """
+    """Return the spans [start, end) of the request that uncorrected lines quote, sorted, each with its CSS class."""
     spans: list[tuple[int, int, str]] = []
     for line in presentation.requirements.lines if presentation.requirements else ():
         quote, css = line.requirement.quote, _MARKS.get(line.standing)

@@ -68,10 +68,7 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
 
 
 def is_mistaken(value: float, stated: StatedValue) -> bool:
-    """Return whether a number is probably a slip for the stated number.
-
-    A slip has swapped digits, one extra or missing digit, or a factor of 10, 100 or 1000.
-    """
+    """Return whether a number is probably a slip: swapped digits, an extra or missing digit, or a factor 10 to 1000."""
     said = float(stated.anchor.value)
     if not value or not said:
         return False

@@ -101,10 +101,7 @@ _IN_PROSE = frozenset({AnchorKind.DATE, AnchorKind.NUMBER, AnchorKind.ID})
 
 
 def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether to compare a value in the agent's own wording.
-
-    These are a sent address and, before any step, the only value of its kind.
-    """
+    """Return whether to compare a value in prose: a sent address or, before any step, the only value of its kind."""
     if anchor.kind is AnchorKind.LINK:
         return Effect.SEND in call.effects
     if anchor.kind not in _IN_PROSE or sum(other.kind is anchor.kind for other in own) > 1:

@@ -209,10 +209,7 @@ _MOST_WORDS = 3
 
 
 def argument_unseen(evidence: Evidence) -> Finding | None:
-    """Find values that neither the user nor an observation mentions; the sentence names ids, addresses and recipients.
-
-    Numbers have a check of their own.
-    """
+    """Find values, other than numbers, that neither the user nor an observation mentions."""
     unseen = [one for one in _alone(evidence) if not is_figure(one.value) and _unheard(one.value, evidence)]
     told = [one for one in unseen if is_identifying(one.value) and len(one.value.split()) <= _MOST_WORDS]
     if not unseen:
