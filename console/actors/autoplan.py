@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
-from console.actors.replies import read_list
+from console.actors.replies import list_lines, read_text
 from console.llm import LLM, Message, ModelUsage, Sampling
 from console.llm.errors import ModelRefused
 from console.llm.prompts import name_for, render
@@ -34,9 +34,11 @@ async def act(llm: LLM, view: ActorView) -> Move:
     """Return the next move after three calls; raise ModelError if a call gives no usable reply."""
     calls = ModelCalls(llm, view.seed, EXPLORING if view.explores else _GREEDY)
     chat = [*build_chat(view), *_thinking(view, view.steps[-1].observation if view.steps else "")]
-    thought = await calls.text(chat)
+    thought = await calls.read(chat, read_text) or ""
     chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": render_prompt(view, "action")}]
-    wording = await calls.read(chat, lambda reply: None if react.refuses(reply) else reply) or NO_ACTION
+    wording = await calls.read(chat, lambda reply: None if react.refuses(reply) else reply)
+    if not wording:
+        return Move(thought, NO_ACTION, {KEY: {"wording": NO_ACTION}, "usage": asdict(calls.usage)})
     formal = user_chat(render_prompt(view, "formalizer", world=_world(view.environment), action=wording))
     action = await calls.read(formal, react.read_action)
     return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": asdict(calls.usage)})
@@ -94,8 +96,6 @@ AUTOPLAN = Actor(
 _REFLECTING = Sampling(temperature=0.0, max_tokens=800)
 _FROM = re.compile(r"\s*<\s*from:?\s+([^<>]*)>\s*$", re.IGNORECASE)
 _MARK = re.compile(r"\b[ER]\d+\b")
-_NUMBERED = re.compile(r"[\s*_#]*\d+[.):]\s*\S")
-_BELOW = re.compile(r"\s+\S|[-*]\s+\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +187,23 @@ async def update_plan(
 
 
 def read_plan(reply: str) -> list[PlanLine] | None:
-    """Parse the numbered lines of a plan and separate their marks; return None if the reply has no numbered line.
+    """Parse the steps of a plan and separate their marks; return None if the reply has no list of steps.
 
-    An indented line, or a bullet, below a numbered line belongs to that line's step.
+    An indented line, or a bullet, below a step belongs to that step.
     """
     lines: list[PlanLine] = []
-    for text in reply.splitlines():
+    for text in list_lines(reply):
         marks = _FROM.search(text)
-        bare = _FROM.sub("", text).rstrip()
-        if _NUMBERED.match(bare) or (lines and _BELOW.match(bare)):
-            lines.append(PlanLine(bare, tuple(_MARK.findall(marks[1])) if marks else ()))
-    if lines:
-        return lines
-    listed = read_list(reply)
-    return [PlanLine(f"{number}. {text}") for number, text in listed] if listed else None
+        lines.append(PlanLine(_FROM.sub("", text).rstrip(), tuple(_MARK.findall(marks[1])) if marks else ()))
+    return lines or None
 
 
 async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:
-    chat.append({"role": "user", "content": text})
-    reply = await calls.text(chat)
-    chat.append({"role": "assistant", "content": reply})
+    """Return the reply, and keep it in the chat with its question; return "" if the model refuses to answer."""
+    asked = [*chat, *user_chat(text)]
+    try:
+        reply = await calls.read(asked, read_text) or ""
+    except ModelRefused:
+        return ""
+    chat[:] = [*asked, {"role": "assistant", "content": reply}]
     return reply

@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
-from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_list
+from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_list, read_text
 from console.environments.going_back import NOTE, list_standing_steps, refusal
 from console.llm import LLM, Sampling
-from console.llm.declined import is_refusal
 from console.llm.messages import Message
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
@@ -195,7 +194,7 @@ class PlannerTurn:
 
     async def answer(self) -> str:
         """Return the answer to the finished task."""
-        return _ANSWER.split(await self._read("answer", read_answer, screen=self.now) or "")[-1].strip()
+        return _ANSWER.split(await self._read("answer", read_text, screen=self.now) or "")[-1].strip()
 
     async def mapped(self, attempt: PlannedAttempt) -> str:
         """Adapt the attempt's action to the present page; return it unchanged if the reply is unreadable."""
@@ -229,14 +228,9 @@ def read_note(action: str) -> str:
 
 
 def read_plan(reply: str) -> list[str] | None:
-    """Parse the subtasks of a numbered list or a JSON list; return None if the list is missing."""
+    """Parse the subtasks of a list; return None if the list is missing."""
     found = read_list(reply)
     return [text for _, text in found] if found else None
-
-
-def read_answer(reply: str) -> str | None:
-    """Return the unchanged reply, or None if the reply refuses to answer."""
-    return None if is_refusal(reply) else reply
 
 
 def read_alignment(reply: str) -> tuple[bool, str] | None:

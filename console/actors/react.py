@@ -20,8 +20,8 @@ from console.llm.errors import ModelRefused
 from console.llm.prompts import has_template, name_for, render
 from console.trajectory import Step
 
-RE_ASKS = 6
-"""The number of repeated requests after a reply shorter than `SHORTEST` characters (InferAct's reference loop)."""
+REQUESTS = 6
+"""The number of requests for a reply of at least `SHORTEST` characters (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
 TWO_CALLS = frozenset({"hotpotqa"})
@@ -42,11 +42,15 @@ async def act(llm: LLM, view: ActorView, *, has_examples: bool = True) -> Move:
     if view.environment in TWO_CALLS:
         thought = _thought(_until(await _reply(calls, _with_question(chat, "thought")), "action", "observation"))
         told = [*_with_question(chat, "thought"), {"role": "assistant", "content": f"Thought: {thought}"}]
-        action = read_move(await _reply(calls, [*told, *asking.user_chat(render("react/any/action"))])).action
+        move = read_move(await _reply(calls, [*told, *asking.user_chat(render("react/any/action"))]))
+        thought = "\n".join(filter(None, (thought, move.thought if not move.action else "")))
     else:
         move = read_move(await _reply(calls, chat))
-        thought, action = move.thought, move.action
-    return Move(thought, action, {"usage": asdict(calls.usage)})
+        thought = move.thought
+    if not move.action and thought:
+        # A step with a thought alone: it has no effect, and only a repeated thought repeats an action.
+        return Move("", f"think[{' '.join(thought.split())}]", {"usage": asdict(calls.usage)})
+    return Move(thought, move.action or asking.NO_ACTION, {"usage": asdict(calls.usage)})
 
 
 def _with_question(chat: Sequence[Message], step: str) -> list[Message]:
@@ -91,7 +95,7 @@ def _examples(view: ActorView) -> str:
 
 
 def read_move(reply: str) -> Move:
-    """Parse the thought and the action of a reply; without a labelled action, use the last line.
+    """Parse the thought and the action of a reply; without a labelled action, use the last line unless it is a thought.
 
     Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept. In
     a JSON object, the fields `thought` and `action` count.
@@ -104,6 +108,8 @@ def read_move(reply: str) -> Move:
     at = next((index for index, label in enumerate(labels) if label[1].lower() == "action"), None)
     if at is None:
         *before, last = text.splitlines() or [""]
+        if (label := _LABEL.match(last)) and label[1].lower() == "thought":
+            return Move(_thought(text), "")
         return Move(_thought("\n".join(before)), _bare(_LABEL.sub("", last)))
     end = labels[at + 1].start() if at + 1 < len(labels) else len(text)
     return Move(_thought(text[: labels[at].start()]), _bare(_first_call(text[labels[at].end() : end])))
@@ -149,12 +155,12 @@ def read_action(reply: str) -> str | None:
 async def _reply(calls: ModelCalls, messages: Sequence[Message]) -> str:
     """Return the first reply that is long enough, or the last reply; raise ModelRefused after three refusals."""
     text, refusals = "", 0
-    for take in range(RE_ASKS + 1):
+    for take in range(REQUESTS):
         text = await calls.text(messages, take)
         refusals += refuses(text)
         if len(text) >= SHORTEST and not refuses(text):
             break
-        if refusals > asking.RE_ASKS or (refuses(text) and take == RE_ASKS):
+        if refusals > asking.RE_ASKS or (refuses(text) and take == REQUESTS - 1):
             raise ModelRefused(f"The model declined to answer: {text.splitlines()[0]}")
     return text
 

@@ -8,10 +8,16 @@ from typing import Any
 
 import orjson
 
+from console.llm.declined import is_refusal
+
 YES, NO, NOT_NEEDED = "yes", "no", "non-essential"
 
 _FENCE = re.compile(r"^\s*```[^\n]*\n(.*?)\n?\s*```", re.DOTALL | re.MULTILINE)
-_ITEM = re.compile(r"^[\s>*_#-]*(\d+)[.):][\s*_]*(\S.*?)[\s*]*$", re.MULTILINE)
+_ITEM = re.compile(r"[\s>*_#-]*(?:step\s*)?(\d+)\s*[.):][\s*_]*(\S.*?)[\s*]*", re.IGNORECASE)
+_BULLET = re.compile(r"()[-*+\u2022]\s+(\S.*?)[\s*]*")
+_BELOW = re.compile(r"\s+\S|[-*+\u2022]\s+\S")
+_FLAWS = re.compile(r"\b(?:flaws?|problems?|mistakes?|errors?|issues?|weakness(?:es)?)\b", re.IGNORECASE)
+_MENDED = re.compile(r"\b(?:revised|new|next|updated|corrected|improved|final|fixed|without)\b", re.IGNORECASE)
 _WORD = r"(yes|no|non-?\s?essential)"
 _OPEN, _CLOSE = r"[\s*_`\"'(\[]*", r"[\s.!*_`\"')\]]*"
 _SAID_ALOUD = re.compile(r"\b(YES|NO|(?i:non-?\s?essential))\b")
@@ -43,15 +49,68 @@ def read_json(reply: str) -> Any:
         return None
 
 
+def read_text(reply: str) -> str | None:
+    """Return the unchanged reply, or None if the reply refuses to answer."""
+    return None if is_refusal(reply) else reply
+
+
 def read_list(reply: str) -> list[tuple[int, str]] | None:
-    """Parse the (number, text) of each numbered line, or of a JSON list of texts; return None without a list."""
+    """Parse the (number, text) of each item in a list; return None without a list."""
+    kept = [line for line in list_lines(reply) if _ITEM.fullmatch(line)] or list_lines(reply)
+    found = [(_ITEM.fullmatch(line) or _BULLET.fullmatch(line), at) for at, line in enumerate(kept, start=1)]
+    return [(int(match[1] or at), match[2]) for match, at in found if match] or None
+
+
+def list_lines(reply: str) -> list[str]:
+    """Return the lines of the last list in a reply: numbered lines, else bullets, or the texts of a JSON document.
+
+    Indented lines and bullets below an item belong to the list. Flaws and refusals are not a list of steps.
+    """
     document = read_json(reply)
+    if document is not None:
+        lists = [("", [f"{number}. {text}" for number, text in enumerate(_json_items(document), start=1)])]
+    else:
+        lines = reply.splitlines()
+        lists = _split_lists(lines, _ITEM if any(map(_ITEM.fullmatch, lines)) else _BULLET)
+    plans = [found for heading, found in lists if not _FLAWS.search(heading) or _MENDED.search(heading)]
+    last = plans[-1] if plans else []
+    items = [match[2] for line in last if (match := _ITEM.fullmatch(line) or _BULLET.fullmatch(line))]
+    return [] if any(map(is_refusal, items)) else last
+
+
+def _split_lists(lines: list[str], item: re.Pattern[str]) -> list[tuple[str, list[str]]]:
+    """Return the lists with their headings; a list ends at a heading, unless the numbers continue after it."""
+    lists: list[tuple[str, list[str]]] = []
+    heading, last = "", 0
+    for line in lines:
+        if found := item.fullmatch(line):
+            number = int(found[1] or 0)
+            if not lists or (heading and number <= last):
+                lists.append((heading, []))
+            lists[-1][1].append(line.rstrip())
+            heading, last = "", number
+        elif lists and not heading and _BELOW.match(line):
+            lists[-1][1].append(line.rstrip())
+        elif line.strip(" `*_#-"):
+            heading = line
+    return lists
+
+
+def _json_items(document: Any) -> list[str]:
+    """Return the texts of a JSON list, of the first list in an object, or of an object with numbers as keys."""
     if isinstance(document, Mapping):
-        document = next((value for value in document.values() if isinstance(value, list)), None)
-    if isinstance(document, list):
-        texts = [" ".join(one.split()) for one in document if isinstance(one, str) and one.strip()]
-        return list(enumerate(texts, start=1)) or None
-    return [(int(number), text) for number, text in _ITEM.findall(reply)] or None
+        numbered = bool(document) and all(re.fullmatch(r"(?i)(?:step\s*)?\d+", str(name)) for name in document)
+        inner = list(document.values()) if numbered else next((v for v in document.values() if isinstance(v, list)), [])
+    else:
+        inner = document if isinstance(document, list) else []
+    told = [_texts(one) for one in inner]
+    return [" ".join(texts[0].split()) for texts in told if texts] if all(len(texts) < 2 for texts in told) else []
+
+
+def _texts(item: Any) -> list[str]:
+    """Return the texts of an item that are not numbers."""
+    values = item.values() if isinstance(item, Mapping) else [item]
+    return [one for one in values if isinstance(one, str) and one.strip() and not one.strip().isdecimal()]
 
 
 def read_conclusion(reply: str) -> tuple[str, str] | None:

@@ -39,6 +39,7 @@ Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pi
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only run the pilot and print the estimate.")]
 Iterations = Annotated[int, typer.Option(min=1, help="Number of batches per plan training.")]
+FineErrors = Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")]
 Tasks = Annotated[int, typer.Option(min=2, help="Tasks per environment.")]
 Trials = Annotated[int, typer.Option(min=1, help="Trials after the first one.")]
 Tables = Annotated[str, typer.Option(help="Numbers of the tables, comma-separated (default: all).")]
@@ -113,6 +114,7 @@ def autoplan(
     world: Worlds = None,
     tasks: Tasks = 60,
     iterations: Iterations = 6,
+    fine_errors: FineErrors = False,
     tables: Tables = "",
     seed: Seed = 0,
     out: Out = Path("paper-autoplan"),
@@ -124,7 +126,7 @@ def autoplan(
 ) -> None:
     """Reproduce AutoPlan: success by type of household task, and accuracy on questions."""
     asking = Asking(offline, model, tables, out, ask_above, yes, only_estimate, world, as_json)
-    plan = {"trials": 1, "iterations": iterations}
+    plan = {"trials": 1, "iterations": iterations, "fine_errors": fine_errors}
     _reproduce(asking, {"paper": "autoplan", "tasks": tasks, "seed": seed, "pilot": pilot, **plan})
 
 

@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import actor
+from console.actors.autoplan import STEP_CAPS
 from console.analysis.metrics.bootstrap import Interval
 from console.analysis.statistics.estimates import Estimate, estimate_mean
 from console.database import reading
@@ -58,7 +59,7 @@ class Reproduction:
 
     Without a `model`, the reproduction is offline. `iterations` is the number of batches in a training, and `pilot` the
     number of tasks in a pilot. `sources` are real worlds that replace embedded editions, as ENVIRONMENT=SOURCE.
-    `spending` collects the usage of each part.
+    `spending` collects the usage of each part. With `fine_errors`, ALFWorld tells why an action had no effect.
     """
 
     paper: str
@@ -73,6 +74,7 @@ class Reproduction:
     sources: tuple[str, ...] = ()
     spending: Spending = field(default_factory=Spending)
     is_pilot: bool = False
+    fine_errors: bool = False
 
     def wants(self, *numbers: int) -> bool:
         """Return whether any of these tables has to be filled."""
@@ -91,7 +93,8 @@ class Reproduction:
     @property
     def suffix(self) -> str:
         """The end of run names, which distinguishes models and worlds."""
-        return "".join(f" {one}" for one in (self.model, *sorted(self.sources)) if one)
+        told = "fine errors" if self.fine_errors else ""
+        return "".join(f" {one}" for one in (self.model, *sorted(self.sources), told) if one)
 
     def as_pilot(self) -> Reproduction:
         """Return the pilot of this reproduction: the first tasks, and two batches of one training."""
@@ -120,11 +123,8 @@ def reproduce(asked: Reproduction) -> list[Cell]:
     if not asked.model:
         return found
     # The model was there: what is missing has another reason.
-    return [replace(one, note=_why_missing(asked, one)) if _lacks_model(one) else one for one in found]
-
-
-def _lacks_model(one: Cell) -> bool:
-    return one.measured is None and one.note in printed.NEED_MODEL
+    lacks = [one for one in found if one.measured is None and one.note in printed.NEED_MODEL]
+    return [replace(one, note=_why_missing(asked, one)) if one in lacks else one for one in found]
 
 
 def _why_missing(asked: Reproduction, one: Cell) -> str:
@@ -151,7 +151,11 @@ def plan_parts(asked: Reproduction) -> dict[str, Part]:
 
 
 def _cast(asked: Reproduction, name: str) -> ActorAndEnvironments:
-    return ActorAndEnvironments(actor(name), {**ENVIRONMENTS, **parse_sources(asked.sources)})
+    found = actor(name)
+    if asked.paper == "autoplan" and asked.model:
+        # The paper plays its ReAct baselines in AutoPlan's own loop.
+        found = replace(found, step_caps=STEP_CAPS)
+    return ActorAndEnvironments(found, {**ENVIRONMENTS, **parse_sources(asked.sources)})
 
 
 def _played(
@@ -166,8 +170,10 @@ def _played(
         known = runs.find(session, run) is not None
     if not known:
         counts = {environment: asked.tasks}
-        fields = {"feedback_mode": "none", "trials": trials, "seed": asked.seed}
-        start_run(run, counts, actor_and_environments=cast, plan=plan, **fields)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {"feedback_mode": "none", "trials": trials, "seed": asked.seed}
+        if asked.fine_errors and environment == "alfworld":
+            fields["task_options"] = {"errors": "fine"}
+        start_run(run, counts, actor_and_environments=cast, plan=plan, **fields)
     for trial in range(trials):
         with asked.watch(run) as tell:
             played = engine.advance(run, actor_and_environments=cast, progress=tell, onward=trial > 0)
@@ -366,9 +372,8 @@ def _trained(asked: Reproduction, environment: str) -> str:
         f"{environment} training", len(types) * asked.iterations * _BATCH, is_repeated=False
     ) as part:
         for task_type in types:
-            training = Training(
-                environment, task_type, _BATCH, asked.iterations, _POOLS[environment], asked.seed + 1_000
-            )
+            settings = (environment, task_type, _BATCH, asked.iterations, _POOLS[environment], asked.seed + 1_000)
+            training = Training(*settings, fine_errors=asked.fine_errors and environment == "alfworld")
             report = train_plan(name, training, actor_and_environments=_cast(asked, "autoplan"))
             if report.problems:
                 raise Refused(" ".join(report.problems))

@@ -8,6 +8,7 @@ from console.actors import autoplan
 from console.actors.autoplan import Ablation, EndedTrial, ReviewersWords, read_plan, reflect, update_plan
 from console.actors.move import ActorView
 from console.llm import ModelUsage
+from console.llm.errors import ModelRefused
 from console.llm.prompts import fence
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting, run
@@ -68,6 +69,34 @@ def test_a_formalizer_that_says_nothing_is_asked_three_times_and_then_only_think
     move, _ = moved(model, view())
     assert model.asked == ["thought", "wording", "formalizer", "formalizer", "formalizer"]
     assert move.action.startswith("think[")
+
+
+SORRY = "I'm sorry, I can't help with that."
+
+
+def test_an_unread_action_is_not_made_up_by_the_formalizer():
+    model = script(wording=[""])
+    move, _ = moved(model, view())
+    assert "formalizer" not in model.asked
+    assert move.action.startswith("think[")
+
+
+def test_a_refused_thought_is_asked_for_again_and_leaves_the_conversation():
+    model = script(thought=[SORRY, "Step 2."])
+    move, asks = moved(model, view())
+    assert (move.thought, model.asked[:2]) == ("Step 2.", ["thought", "thought"])
+    assert SORRY not in asks[-2].text
+    with pytest.raises(ModelRefused):
+        moved(script(thought=[SORRY]), view())
+
+
+def test_a_refusal_is_no_summary_flaw_or_revision():
+    model = Scripted(sum_up=[SORRY], flaw=["It never looks."], revision=[SORRY, "Look first."])
+    ended = EndedTrial("E1", view(Step("t", "look", "nothing")), False)
+    with serving(model) as endpoint:
+        learnt = run(lambda llm: reflect(llm, ended, Ablation(), ModelUsage()), endpoint)
+    assert (learnt.summary, learnt.flaw, learnt.revision) == ("", "It never looks.", "Look first.")
+    assert not [ask for ask in endpoint.asks if SORRY in ask.text]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_react_without_examples_has_the_same_chat_but_the_examples(environment):
     assert len(shown[0]["content"]) > len(bare[0]["content"]) + 500
 
 
+def test_react_without_examples_has_to_find_out_which_appliance_does_what():
+    system = react.build_chat(ActorView("alfworld", "a task", "a start", ()), has_examples=False)[0]["content"]
+    assert "heat THING with PLACE\n" in system
+    assert [word for word in ("microwave", "fridge", "sinkbasin", "lamp") if word in system] == []
+
+
 def test_plan_act_asks_for_no_remedies_and_never_goes_back():
     script = Scripted(action=["a1", "a2", "a3"], align=["no\nNO"], subtask=["NO"])
     steps = []

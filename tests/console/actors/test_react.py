@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -55,6 +56,9 @@ def with_actor(endpoint, use, **options):
         ('{"thought": "I look.", "action": "search[lamp]"}', "I look.", "search[lamp]"),
         ('```json\n{"action": "search[lamp]"}\n```', "", "search[lamp]"),
         ('{"name": "search", "arguments": {"q": "lamp"}}', "", '{"name": "search", "arguments": {"q": "lamp"}}'),
+        ("Thought: I should look around first.", "I should look around first.", ""),
+        ("Thought: I look.\nThought: and again", "I look.\nand again", ""),
+        ("Thought: I look.\nsearch[lamp]", "I look.", "search[lamp]"),
         ("", "", ""),
         ("Action:", "", ""),
         ("Observation: made up", "", ""),
@@ -96,13 +100,23 @@ def test_a_reply_that_is_too_short_is_asked_for_again():
     assert endpoint.requests == 3
 
 
-def test_it_is_asked_for_again_six_times_and_no_more(tmp_path):
+def test_a_thought_alone_is_a_step_without_effect_and_never_an_action():
+    with serving("Thought: I should look around first.") as endpoint:
+        move = with_actor(endpoint, lambda actor: actor.act(VIEW))
+        question = with_actor(endpoint, lambda actor: actor.act(replace(VIEW, environment="hotpotqa")))
+    assert (move.thought, move.action) == ("", "think[I should look around first.]")
+    assert question.action.startswith("think[I should look around first.")
+    with serving("Action:          ") as endpoint:
+        assert with_actor(endpoint, lambda actor: actor.act(VIEW)).action.startswith("think[no action")
+
+
+def test_a_short_reply_is_requested_six_times_and_no_more(tmp_path):
     with serving("no") as endpoint:
         move = with_actor(endpoint, lambda actor: actor.act(VIEW), cache_dir=tmp_path)
         assert (move.thought, move.action) == ("", "no")
-        assert endpoint.requests == 7
+        assert endpoint.requests == 6
         with_actor(endpoint, lambda actor: actor.act(VIEW), cache_dir=tmp_path)
-        assert endpoint.requests == 7
+        assert endpoint.requests == 6
 
 
 def test_an_endpoint_that_fails_is_a_named_error_and_no_move():

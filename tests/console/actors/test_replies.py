@@ -69,7 +69,18 @@ def test_an_alignment_keeps_the_words_around_its_verdict():
 
 @pytest.mark.parametrize(
     "reply",
-    ["I'm sorry, I can't help with that.", "Here is the revised plan:", '{"error": "no plan"}', '{"steps": []}', ""],
+    [
+        "I'm sorry, I can't help with that.",
+        "Here is the revised plan:",
+        '{"error": "no plan"}',
+        '{"steps": []}',
+        '[{"step": "look", "why": "it is dark"}]',
+        "1. I'm sorry, I cannot help with that.",
+        "Step 1: I'm sorry, I cannot help with that.",
+        "These are the flaws:\n1. It never looks.\n2. It takes too much.",
+        "**Problems of the plan:**\n- It never looks.\n- It takes too much.",
+        "",
+    ],
 )
 def test_what_is_not_numbered_is_not_a_plan(reply):
     assert read_plan(reply) is None
@@ -85,6 +96,35 @@ def test_only_the_steps_of_a_plan_are_kept():
         ("2. take it", ()),
     ]
     assert [line.text for line in read_plan('{"plan": ["look", "take it"]}')] == ["1. look", "2. take it"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Step 1: look\nStep 2: take it",
+        "- look\n- take it",
+        "List\n* look\n* take it",
+        '{"1": "look", "2": "take it"}',
+        '{"step 1": "look", "step 2": "take it"}',
+        '[{"step": "look"}, {"step": "take it"}]',
+        '{"plan": [{"number": 1, "step": "look"}, {"number": 2, "step": "take it"}]}',
+        "Flaws:\n1. It never looks.\n2. It takes all.\n\nRevised plan without these flaws:\n1. look\n2. take it",
+        "1. look\n\n2. take it\nMistakes that it avoids:\n1. looking twice",
+    ],
+)
+def test_a_list_in_any_usual_form_is_a_plan(reply):
+    assert read_list(reply) == [(1, "look"), (2, "take it")]
+    assert [line.text.split(maxsplit=1)[-1].removeprefix("1: ").removeprefix("2: ") for line in read_plan(reply)] == [
+        "look",
+        "take it",
+    ]
+
+
+def test_the_marks_of_a_json_plan_are_kept_apart():
+    assert [(line.text, line.marks) for line in read_plan('["look <from E1, R2>", "take it"]')] == [
+        ("1. look", ("E1", "R2")),
+        ("2. take it", ()),
+    ]
 
 
 def test_lists_and_actions_are_read_from_json():

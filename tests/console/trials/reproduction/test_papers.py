@@ -10,6 +10,7 @@ from sqlmodel import select
 from console.cli import run_command
 from console.database import reading
 from console.errors import BadInput
+from console.runs.trajectory_rows import task_spec
 from console.settings import settings
 from console.trials import quota_loop
 from console.trials.quota_loop import QuotaLoop
@@ -89,6 +90,27 @@ def test_a_command_writes_a_page_and_a_row_per_figure_and_plays_nothing_twice(da
     assert (tmp_path / report.CSV).read_text() == sheet
     with reading() as session:
         assert len(session.exec(select(tables.Run)).all()) == 1
+
+
+def test_fine_errors_are_an_option_of_the_household_table(data_dir, tmp_path):
+    command = ["paper", "autoplan", "--offline", "--tasks", "6", "--tables", "1", "--out", str(tmp_path)]
+    assert run_command(command) == run_command([*command, "--fine-errors"]) == 0
+    assert "ALFWorld explains why an action had no effect." in (tmp_path / report.HTML).read_text()
+    with reading() as session:
+        found = {
+            run.name.endswith(" fine errors"): {task_spec(task).options.get("errors") for task in of_run}
+            for run in session.exec(select(tables.Run)).all()
+            for of_run in [session.exec(select(tables.Task).where(tables.Task.run_id == run.id)).all()]
+        }
+    assert found == {False: {None}, True: {"fine"}}
+
+
+def test_the_baselines_of_autoplan_play_in_its_loop_and_learn_the_appliances_too():
+    asked = Reproduction("autoplan", model="m")
+    for name in ("autoplan", "react", "react-0-shot"):
+        found = papers._cast(asked, name).actor
+        assert (found.step_cap("hotpotqa"), found.step_cap("alfworld")) == (10, 35)
+    assert papers._cast(Reproduction("inferact", model="m"), "react").actor.step_cap("alfworld") is None
 
 
 def test_text_on_the_page_is_escaped():
