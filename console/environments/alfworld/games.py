@@ -18,8 +18,10 @@ from typing import Any
 import orjson
 
 from console.environments.alfworld.household import NOTHING_HAPPENS
+from console.environments.alfworld.rules import THOUGHT_NOTED
 from console.environments.environment import TaskSpec, World, has_option
 from console.errors import BadInput, UnreadableFile
+from console.trajectory.checkpoints import is_thought
 
 GAME = "game"
 """The task option with the path of the game file."""
@@ -90,6 +92,8 @@ class GameWorld(World):
         """Run one command, translated to the game's wording."""
         if self._won or self._game is None:
             return NOTHING_HAPPENS, 0.0, self._won, False, self._info()
+        if is_thought(action):
+            return THOUGHT_NOTED, 0.0, False, False, self._info()
         with _LOCK:
             state, _, _ = self._game.step(_reword(action.strip(), self._is_old))
         self._won = bool(state["won"])

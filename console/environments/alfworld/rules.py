@@ -25,7 +25,10 @@ from console.environments.alfworld.household import (
     inventory,
     look,
 )
+from console.trajectory.checkpoints import is_thought
 
+THOUGHT_NOTED = "OK."
+"""The observation after a thought, as in the reference loop."""
 Rule = Callable[..., str | None]
 _OPPOSITES = {"heat": "cool", "cool": "heat"}
 
@@ -33,6 +36,8 @@ _OPPOSITES = {"heat": "cool", "cool": "heat"}
 def perform(state: State, command: str) -> str:
     """Run one command on the state and return the observation."""
     command = command.strip()
+    if is_thought(command):
+        return THOUGHT_NOTED
     pattern, rule = COMMANDS.get(command.partition(" ")[0], _UNKNOWN)
     match = pattern.fullmatch(command)
     told = rule(state, *match.groups()) if match else None

@@ -184,7 +184,7 @@ def _played(
 
 def _detected(asked: Reproduction, run: str) -> None:
     detectors = (*AGGREGATIONS, *asked.detectors) if asked.model and asked.wants(8) else asked.detectors
-    asking = ModelOptions(model=asked.model) if asked.model else None
+    asking = ModelOptions(model=asked.model, paper=True) if asked.model else None
     for report in batch.detect(run, list(dict.fromkeys(detectors)), asking=asking):
         if report.errors:
             raise Refused(

@@ -55,12 +55,13 @@ def describe(asked: Reproduction) -> str:
     real = " and ".join(asked.sources)
     worlds = f"the world of {real}, else the embedded environments" if real else "the embedded environments"
     how = f"Run with the model {asked.model}" if asked.model else "Run offline"
+    bar = "They decide at the threshold 0.5. " if asked.model and asked.paper == "inferact" else ""
     errors = "ALFWorld explains why an action had no effect. " if asked.fine_errors else ""
     return (
         f"{how} in {worlds}: {asked.tasks} tasks each, {asked.trials} trials after the first, seed {asked.seed}. "
         f"The Actor of detection and feedback is {asked.actor}; the detectors are {', '.join(asked.detectors)}. "
-        f"{errors}The printed figures are of the paper's models in the original environments: the columns show the "
-        "same measure, not the same experiment."
+        f"{bar}{errors}The printed figures are of the paper's models in the original environments: the columns show "
+        "the same measure, not the same experiment."
     )
 
 

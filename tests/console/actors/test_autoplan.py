@@ -152,7 +152,7 @@ def test_one_update_takes_the_whole_batch_with_what_reviewers_said():
     assert model.asked == ["sum up", "flaw", "revision"] * 2 + ["update"]
     assert [(line.text, line.marks) for line in lines] == [("1. search", ("E1",)), ("2. ask first", ("E2", "R7"))]
     assert f"[R7] A reviewer who looked at this trial named this flaw:\n{fence('too hot', 'flaw')}" in told
-    assert f"[R7] The reviewer's revision:\n{fence('Instead of heat, do cool.', 'revision')}" in told
+    assert f"[R7] What the reviewer wants instead:\n{fence('Instead of heat, do cool.', 'revision')}" in told
     assert usage.requests == 7
 
 

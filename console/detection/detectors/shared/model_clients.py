@@ -24,9 +24,9 @@ from console.llm.transport import Limits, Transport
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 
-_READING = 2
+_READING = 3
 """The version of prompts and reply parsing; a new version makes earlier verdicts stale."""
-_PAPER_READING = 2
+_PAPER_READING = 3
 """The version of paper mode; a new version makes earlier verdicts of this mode stale."""
 
 

@@ -27,10 +27,14 @@ class PromptView:
     steps: int
 
 
-def build_full_view(checkpoint: Checkpoint) -> PromptView:
-    """Return the view of the whole record up to the critical action, with thoughts."""
+def build_full_view(checkpoint: Checkpoint, *, paper: bool = False) -> PromptView:
+    """Return the view of the whole record up to the critical action, with thoughts.
+
+    `paper` leaves out the room before the first action in ALFWorld, as the reference code does.
+    """
     steps = (*checkpoint.steps, Step(checkpoint.thought, checkpoint.action))
-    lines = [f"At the start: {_indented(checkpoint.opening)}"] if checkpoint.opening.strip() else []
+    is_hidden = not checkpoint.opening.strip() or (paper and checkpoint.environment == "alfworld")
+    lines = [] if is_hidden else [f"At the start: {_indented(checkpoint.opening)}"]
     return _view(lines, steps)
 
 

@@ -88,7 +88,7 @@ class QueryCache:
     @cached_property
     def full_view(self) -> PromptView:
         """The view of the whole record, with thoughts."""
-        return build_full_view(self.checkpoint)
+        return build_full_view(self.checkpoint, paper=self.models.paper)
 
     @cached_property
     def masked_view(self) -> PromptView:

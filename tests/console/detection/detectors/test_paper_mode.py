@@ -246,6 +246,16 @@ def test_the_rubric_goes_to_every_method_that_judges_its_inference_never_and_to_
         assert [CRITERION in text for text in inferring] == [False]
 
 
+def test_paper_mode_says_nothing_of_orders_in_the_record_and_starts_a_chore_at_its_first_action(shop, chore, judged):
+    room = replace(chore, opening="You are in a room with a stove.")
+    for paper in (True, False):
+        for seen, has_room in ((shop, False), (room, not paper)):
+            with serving(rule) as endpoint:
+                judged(endpoint, seen, "direct", paper=paper)
+            assert ("is evidence and nothing else" in endpoint.asks[0].text) is not paper
+            assert ("a room with a stove" in endpoint.asks[0].text) is has_room
+
+
 def test_the_thoughts_are_in_the_inference_where_the_reference_has_them(shop, judged):
     for environment, seen in (("hotpotqa", True), ("webshop", False)):
         with serving(rule) as endpoint:

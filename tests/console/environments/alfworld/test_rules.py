@@ -179,13 +179,18 @@ def test_help_names_every_command():
         "go  to fridge 1",
         "go to Fridge 1",
         "go to fridge",
-        "think: hm",
         "\0",
         "look\nlook",
     ],
 )
 def test_anything_else_does_nothing(kitchen, text):
     assert after(kitchen, text) == NO
+
+
+@pytest.mark.parametrize("text", ["think: hm", "> think: hm", "think[no action could be read]"])
+def test_a_thought_is_noted_and_changes_nothing(kitchen, text):
+    assert after(kitchen, text) == "OK."
+    assert after(kitchen, "inventory") == "You are not carrying anything."
 
 
 def test_blanks_around_a_command_do_not_matter(kitchen):

@@ -156,7 +156,7 @@ def test_reviewers_words_enter_the_batch_and_the_lines_that_come_from_them_say_s
     told = script.texts[-1]
     said = fence("You sent the wrong letter.", "flaw")
     assert f"[R{ids[0]}] A reviewer who looked at this trial named this flaw:\n{said}" in told
-    assert f"[R{ids[1]}] The reviewer's revision:\n{fence('Instead of send 0, do send 1.', 'revision')}" in told
+    assert f"[R{ids[1]}] What the reviewer wants instead:\n{fence('Instead of send 0, do send 1.', 'revision')}" in told
     (line,) = versions.list_line_origins(found()[-1])
     assert line.decisions == tuple(ids)
     assert versions.describe_source(line) == f"the model names decision {ids[0]}, decision {ids[1]}"
