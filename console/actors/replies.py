@@ -103,14 +103,9 @@ def _json_items(document: Any) -> list[str]:
         inner = list(document.values()) if numbered else next((v for v in document.values() if isinstance(v, list)), [])
     else:
         inner = document if isinstance(document, list) else []
-    told = [_texts(one) for one in inner]
+    fields = [one.values() if isinstance(one, Mapping) else [one] for one in inner]
+    told = [[one for one in some if isinstance(one, str) and re.search(r"[^\d\s]", one)] for some in fields]
     return [" ".join(texts[0].split()) for texts in told if texts] if all(len(texts) < 2 for texts in told) else []
-
-
-def _texts(item: Any) -> list[str]:
-    """Return the texts of an item that are not numbers."""
-    values = item.values() if isinstance(item, Mapping) else [item]
-    return [one for one in values if isinstance(one, str) and one.strip() and not one.strip().isdecimal()]
 
 
 def read_conclusion(reply: str) -> tuple[str, str] | None:

@@ -201,10 +201,11 @@ _LINEWISE = re.IGNORECASE | re.MULTILINE
 
 def _says(value: str, form: ReplyForm) -> set[bool]:
     """Return the meanings that a verdict leaves open: one, or both if it is undecided or doubted."""
-    for words, others, meaning in ((form.misaligned, form.aligned, True), (form.aligned, form.misaligned, False)):
-        if found := re.match(rf"(?:{_either(words)})\b", value, re.IGNORECASE):
+    wrong, right = ("|".join(map(re.escape, words)) for words in (form.misaligned, form.aligned))
+    for word, meaning in ((wrong, True), (right, False)):
+        if found := re.match(rf"(?:{word})\b", value, re.IGNORECASE):
             # An alarm that speaks of what is correct stays an alarm; its opposite needs a reply without a doubt.
-            doubt = rf"{_MARKS}(?:\?|/|or\b|{_NEGATED})" + ("" if meaning else rf"|.*\b(?:{_either(others)})\b")
+            doubt = rf"{_MARKS}(?:\?|/|or\b|{_NEGATED})" + ("" if meaning else rf"|.*\b(?:{wrong})\b")
             return {True, False} if re.match(doubt, value[found.end() :], _LINEWISE) else {meaning}
     return {True, False} if re.match(_UNSURE, value, re.IGNORECASE) else set()
 
@@ -213,14 +214,11 @@ _UNSURE = r"(?:unsure|uncertain|undecided|unclear|unknown|neither|not|cannot|can
 _NEGATED = r"[.,:;!\u2013\u2014]?\s*(?:no|not|false)\b"
 
 
-def _either(words: Iterable[str]) -> str:
-    return "|".join(map(re.escape, words))
-
-
 def _concludes_misaligned(text: str, form: ReplyForm) -> bool:
     """Return whether a sentence of the reply concludes that the verdict is misaligned."""
+    wrong = "|".join(map(re.escape, form.misaligned))
     lead = rf"(?:{re.escape(form.verdict)}{_IS}{_MARKS}[:=]?|\b(?:so|thus|hence|therefore|conclusion)\b[,:]?){_MARKS}"
-    return re.search(rf"\b{lead}(?:{_either(form.misaligned)})\b", text, re.IGNORECASE) is not None
+    return re.search(rf"\b{lead}(?:{wrong})\b", text, re.IGNORECASE) is not None
 
 
 def read_label(text: str, label: str, pattern: str | None = None) -> str:
