@@ -6,10 +6,11 @@ continues without asking again.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,109 +29,73 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Offline = Annotated[bool, typer.Option("--offline", help="Use the scripted Actor and detectors without a model.")]
-Model = Annotated[str | None, typer.Option(help="Use the paper's Actors and detectors with this model.")]
-AskAbove = Annotated[float, typer.Option(min=0, help="Ask first if the estimate exceeds this many USD.")]
-Worlds = Annotated[
-    list[str] | None,
-    typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE or alfworld=FOLDER; repeatable."),
-]
-Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pilot.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only run the pilot and print the estimate.")]
-Iterations = Annotated[int, typer.Option(min=1, help="Number of batches per plan training.")]
-FineErrors = Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")]
-Tasks = Annotated[int, typer.Option(min=2, help="Tasks per environment.")]
-Trials = Annotated[int, typer.Option(min=1, help="Trials after the first one.")]
-Tables = Annotated[str, typer.Option(help="Numbers of the tables, comma-separated (default: all).")]
-Seed = Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")]
-Out = Annotated[Path, typer.Option(help="Folder for report.html and figures.csv.")]
-
 ESTIMATE = "estimate.json"
 """The file with the estimate and the consent, in the folder of the report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """The options that all papers share."""
-
-    offline: bool
-    model: str | None
-    tables: str
-    out: Path
-    ask_above: float
-    yes: bool
-    only_estimate: bool
-    worlds: list[str] | None
-    as_json: bool
-
-
-@app.command("inferact", epilog=_EXAMPLE)
-def inferact(
-    offline: Offline = False,
-    model: Model = None,
-    world: Worlds = None,
-    tasks: Tasks = 60,
-    trials: Trials = 3,
-    tables: Tables = "",
-    seed: Seed = 0,
-    out: Out = Path("paper-inferact"),
-    pilot: Pilot = 10,
-    ask_above: AskAbove = 1.0,
-    yes: Yes = False,
-    only_estimate: OnlyEstimate = False,
-    as_json: Json = False,
-) -> None:
-    """Reproduce InferAct: detection, calibration, success by feedback, outcomes and the quota."""
-    asking = Asking(offline, model, tables, out, ask_above, yes, only_estimate, world, as_json)
-    _reproduce(asking, {"paper": "inferact", "tasks": tasks, "trials": trials, "seed": seed, "pilot": pilot})
+_OPTIONS: dict[str, tuple[Any, Any, Any]] = {
+    "offline": (bool, typer.Option("--offline", help="Use the scripted Actor and detectors without a model."), False),
+    "model": (str | None, typer.Option(help="Use the paper's Actors and detectors with this model."), None),
+    "world": (
+        list[str] | None,
+        typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE or alfworld=FOLDER; repeatable."),
+        None,
+    ),
+    "tasks": (int, typer.Option(min=2, help="Tasks per environment."), 60),
+    "trials": (int, typer.Option(min=1, help="Trials after the first one."), 3),
+    "iterations": (int, typer.Option(min=1, help="Number of batches per plan training."), 6),
+    "fine_errors": (bool, typer.Option(help="Let ALFWorld explain why an action had no effect."), False),
+    "tables": (str, typer.Option(help="Numbers of the tables, comma-separated (default: all)."), ""),
+    "seed": (int, typer.Option(help="Random seed of tasks and inspection order."), 0),
+    "out": (Path, typer.Option(help="Folder for report.html and figures.csv."), None),
+    "pilot": (int, typer.Option(min=2, help="Tasks per environment of the pilot."), 10),
+    "ask_above": (float, typer.Option(min=0, help="Ask first if the estimate exceeds this many USD."), 1.0),
+    "yes": (bool, typer.Option("--yes", help="Do not ask for confirmation."), False),
+    "only_estimate": (bool, typer.Option("--estimate", help="Only run the pilot and print the estimate."), False),
+}
+"""The options of the commands: type, description and default."""
+_PLAYED = ("tasks", "trials", "iterations", "fine_errors", "seed", "pilot")
+"""The options that become fields of a reproduction."""
 
 
-@app.command("devils-advocate", epilog="Example: inferact paper devils-advocate --offline")
-def devils_advocate(
-    offline: Offline = False,
-    model: Model = None,
-    world: Worlds = None,
-    tasks: Tasks = 60,
-    trials: Trials = 6,
-    tables: Tables = "",
-    seed: Seed = 0,
-    out: Out = Path("paper-devils-advocate"),
-    pilot: Pilot = 10,
-    ask_above: AskAbove = 1.0,
-    yes: Yes = False,
-    only_estimate: OnlyEstimate = False,
-    as_json: Json = False,
-) -> None:
-    """Reproduce Devil's Advocate: success, actions per trial and plan revisions."""
-    asking = Asking(offline, model, tables, out, ask_above, yes, only_estimate, world, as_json)
-    _reproduce(asking, {"paper": "devils-advocate", "tasks": tasks, "trials": trials, "seed": seed, "pilot": pilot})
+def _add_command(paper: str, text: str, left_out: tuple[str, ...], trials: int = 3) -> None:
+    own = {"trials": trials, "out": Path(f"paper-{paper}")}
+    kept = {
+        name: (Annotated[kind, about], own.get(name, default))
+        for name, (kind, about, default) in _OPTIONS.items()
+        if name not in left_out
+    } | {"as_json": (Json, False)}
+
+    def command(**options: Any) -> None:
+        _reproduce(
+            SimpleNamespace(**options),
+            {"paper": paper, "trials": 1, **{name: options[name] for name in _PLAYED if name in options}},
+        )
+
+    command.__doc__ = text
+    command.__annotations__ = {name: kind for name, (kind, _) in kept.items()}
+    named = inspect.Parameter.KEYWORD_ONLY
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, named, default=default, annotation=kind) for name, (kind, default) in kept.items()]
+    )
+    example = _EXAMPLE if paper == "inferact" else f"Example: inferact paper {paper} --offline"
+    app.command(paper, epilog=example)(command)
 
 
-@app.command("autoplan", epilog="Example: inferact paper autoplan --offline")
-def autoplan(
-    offline: Offline = False,
-    model: Model = None,
-    world: Worlds = None,
-    tasks: Tasks = 60,
-    iterations: Iterations = 6,
-    fine_errors: FineErrors = False,
-    tables: Tables = "",
-    seed: Seed = 0,
-    out: Out = Path("paper-autoplan"),
-    pilot: Pilot = 10,
-    ask_above: AskAbove = 1.0,
-    yes: Yes = False,
-    only_estimate: OnlyEstimate = False,
-    as_json: Json = False,
-) -> None:
-    """Reproduce AutoPlan: success by type of household task, and accuracy on questions."""
-    asking = Asking(offline, model, tables, out, ask_above, yes, only_estimate, world, as_json)
-    plan = {"trials": 1, "iterations": iterations, "fine_errors": fine_errors}
-    _reproduce(asking, {"paper": "autoplan", "tasks": tasks, "seed": seed, "pilot": pilot, **plan})
+_add_command(
+    "inferact", "Reproduce InferAct: detection, calibration, success by feedback, outcomes and the quota.",
+    ("iterations", "fine_errors"),
+)  # fmt: skip
+_add_command(
+    "devils-advocate", "Reproduce Devil's Advocate: success, actions per trial and plan revisions.",
+    ("iterations", "fine_errors"), trials=6,
+)  # fmt: skip
+_add_command(
+    "autoplan", "Reproduce AutoPlan: success by type of household task, and accuracy on questions.", ("trials",)
+)  # fmt: skip
 
 
-def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
+def _reproduce(asking: SimpleNamespace, asked: dict[str, Any]) -> None:
     from console.trials.reproduction import papers, report  # numpy and scipy, which few commands need
     from console.trials.reproduction.tables import list_left_out
 
@@ -144,7 +109,7 @@ def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
         wanted=frozenset(map(int, numbers)),
         watch=lambda name: progress(f"{name}: trials"),
         model=asking.model or "",
-        sources=tuple(asking.worlds or ()),
+        sources=tuple(asking.world or ()),
     )
     wanted.spending.model, wanted.spending.account = wanted.model, f"{wanted.account} {wanted.tasks} tasks"
     estimate = _agreed(asking, wanted) if wanted.model else None
@@ -163,7 +128,7 @@ def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
         say(sentence)
 
 
-def _agreed(asking: Asking, wanted: Reproduction) -> SpendingEstimate:
+def _agreed(asking: SimpleNamespace, wanted: Reproduction) -> SpendingEstimate:
     """Return the estimate of a pilot, or the estimate of an earlier call; ask if the cost may exceed the limit.
 
     Raise Refused if the cost may exceed the limit without a terminal to ask.
@@ -190,7 +155,7 @@ def _agreed(asking: Asking, wanted: Reproduction) -> SpendingEstimate:
     return estimate
 
 
-def _ask(asking: Asking, estimate: SpendingEstimate) -> None:
+def _ask(asking: SimpleNamespace, estimate: SpendingEstimate) -> None:
     most = estimate.most_usd
     if asking.yes or (most is not None and most <= asking.ask_above):
         return
