@@ -279,10 +279,7 @@ def _broken(connection: Connection) -> Iterator[str]:
 
 
 def chain_problems(
-    links: Iterator[tuple[Any, Mapping[str, Any] | None]],
-    end: Any,
-    erased: set[int],
-    heads: dict[int, str],
+    links: Iterator[tuple[Any, Mapping[str, Any] | None]], end: Any, erased: set[int], heads: dict[int, str]
 ) -> Iterator[str]:
     """Yield the problems of a chain; `heads` are its hashes by place. Links and `end` have columns as attributes."""
     previous, counted, last, chain = "", 0, "the beginning", ACCESS

@@ -263,12 +263,7 @@ def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
     void = db.run(_VOID, now_ms=now_ms)
     pending = [item_id for (item_id,) in db.rows(_OPEN_ITEMS)]
     cancelled = withdraw_items(db, pending, ItemStatus.CANCELLED, now_ms) + db.run(_CANCEL_DECIDED)
-    return {
-        "checks_void": void,
-        "items_cancelled": cancelled,
-        "begun_carried": begun,
-        "rejections_carried": rejected,
-    }
+    return {"checks_void": void, "items_cancelled": cancelled, "begun_carried": begun, "rejections_carried": rejected}
 
 
 def _end_access(db: Transaction, now_ms: int) -> dict[str, int]:

@@ -20,9 +20,7 @@ app = noun(
 
 @app.command("write", epilog="Example: inferact case-file write shop --out shop.html")
 def write(
-    run: RunName,
-    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")],
-    as_json: Json = False,
+    run: RunName, out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")], as_json: Json = False
 ) -> None:
     """Write decisions, budget, certificate, policies and audit log of a run to one page that checks itself."""
     from console.trials import case_file  # numpy and scipy, which few commands need
@@ -37,8 +35,7 @@ def write(
 
 @app.command("check", epilog="Example: inferact case-file check shop.html")
 def check(
-    file: Annotated[Path, typer.Argument(help="A file that `inferact case-file write` made.")],
-    as_json: Json = False,
+    file: Annotated[Path, typer.Argument(help="A file that `inferact case-file write` made.")], as_json: Json = False
 ) -> None:
     """Check that a case file is unchanged and agrees with the audit log of this database."""
     from console.trials import case_file

@@ -136,10 +136,7 @@ class Certificate:
             "known_items": None if self.known is None else asdict(self.known),
             "reviewer_error": None if self.error.is_none else asdict(self.error),
             "detector": correct_detector_figures(self),
-            "not_covered": {
-                "flagged_without_decision": self.flagged.undecided,
-                "allowed_checks": self.allowed_checks,
-            },
+            "not_covered": {"flagged_without_decision": self.flagged.undecided, "allowed_checks": self.allowed_checks},
             "assumes": self.list_assumptions(),
         }
 

@@ -14,26 +14,13 @@ import orjson
 from console.errors import BadInput
 from console.gate import Gate, GateDecision
 from console.trajectory import Step, call_action
-from console.trajectory.messages import (
-    Message,
-    content_text,
-    join_paragraphs,
-    list_calls,
-    read_call,
-    respond_action,
-)
+from console.trajectory.messages import Message, content_text, join_paragraphs, list_calls, read_call, respond_action
 
 Tools = Mapping[str, Callable[..., object]]
 
 
 def run_calls(
-    gate: Gate,
-    messages: Sequence[Any],
-    tools: Tools,
-    *,
-    task_id: str,
-    task: str | None = None,
-    trial: int = 0,
+    gate: Gate, messages: Sequence[Any], tools: Tools, *, task_id: str, task: str | None = None, trial: int = 0
 ) -> list[dict[str, Any]]:
     """Check and run the last message's calls; return their tool messages: results, or the reviewer's feedback.
 

@@ -80,14 +80,7 @@ def _claim_in_order(
 
 
 def claim_item(
-    queue: Queue,
-    session: Session,
-    run: tables.Run,
-    item_id: int,
-    reviewer: str,
-    now_ms: int,
-    *,
-    settles: bool = True,
+    queue: Queue, session: Session, run: tables.Run, item_id: int, reviewer: str, now_ms: int, *, settles: bool = True
 ) -> Claim | NoClaim:
     """Claim this item; return NoClaim with the reason if the claim fails.
 

@@ -65,12 +65,7 @@ def add_note(
         return
     session.add(
         tables.Note(
-            item_id=item_id,
-            decision_id=decision_id,
-            author=author,
-            addressee=addressee,
-            text=text,
-            created_ms=now_ms,
+            item_id=item_id, decision_id=decision_id, author=author, addressee=addressee, text=text, created_ms=now_ms
         )
     )
 

@@ -62,11 +62,7 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as
 
 
 def insert_fresh(
-    session: Session,
-    run: tables.Run,
-    batch: Sequence[Prepared],
-    now_ms: int,
-    import_id: int | None = None,
+    session: Session, run: tables.Run, batch: Sequence[Prepared], now_ms: int, import_id: int | None = None
 ) -> int:
     """Insert the batch's trajectories that the run does not contain, and return their number."""
     fresh = _unknown(session, run, batch)

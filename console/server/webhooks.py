@@ -173,10 +173,7 @@ def _headers(secret: bytes, message_id: str, body: bytes) -> dict[str, str]:
 async def _post(client: httpx.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     try:
         # A receiver may answer byte by byte, so the whole attempt has a timeout as well.
-        async with (
-            asyncio.timeout(WHOLE_S),
-            client.stream("POST", url, content=body, headers=headers) as response,
-        ):
+        async with asyncio.timeout(WHOLE_S), client.stream("POST", url, content=body, headers=headers) as response:
             status = response.status_code
     except TimeoutError:
         return f"no answer within {WHOLE_S:g} seconds"

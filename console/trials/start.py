@@ -169,12 +169,7 @@ def start_run(
     ]
     with writing() as session:
         run = add_run(
-            session,
-            name,
-            tasks,
-            actor_and_environments=actor_and_environments,
-            detector_name=detector_name,
-            **settings,
+            session, name, tasks, actor_and_environments=actor_and_environments, detector_name=detector_name, **settings
         )
         session.flush()
         session.expunge(run)

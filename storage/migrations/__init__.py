@@ -13,15 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, NullPool, create_engine, event, insert, inspect
 
 from storage import audit_chain
-from storage.engine import (
-    BUSY_MS,
-    Durability,
-    configure,
-    engine,
-    mask_password,
-    overwrite_freed,
-    sqlite_path,
-)
+from storage.engine import BUSY_MS, Durability, configure, engine, mask_password, overwrite_freed, sqlite_path
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.linked_rows import LINKED, postgres_triggers
 from storage.private_files import create_private

@@ -98,11 +98,7 @@ def find_own_slot(db: Transaction, item_id: int, reviewer: str) -> SlotRow | Non
 def spend_unit(db: Transaction, taken: TakenSlot, reason: str, now_ms: int) -> tuple[int | None, int]:
     """Charge the slot's units to its budget and return its (cap, used); raise BudgetSpent if too few units are left."""
     spent = db.row(
-        sql.SPEND,
-        budget_id=taken.budget_id,
-        units=taken.units,
-        halted=int(taken.kind == HALTED),
-        item_id=taken.item_id,
+        sql.SPEND, budget_id=taken.budget_id, units=taken.units, halted=int(taken.kind == HALTED), item_id=taken.item_id
     )
     if spent is None:
         raise BudgetSpent

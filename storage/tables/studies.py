@@ -186,10 +186,7 @@ class PageEvent(NumberedTable, table=True):
     """
 
     __tablename__ = "page_event"
-    __table_args__ = (
-        Index("ix_page_event_participant", "participant_id"),
-        Index("ix_page_event_study", "study_id"),
-    )
+    __table_args__ = (Index("ix_page_event_participant", "participant_id"), Index("ix_page_event_study", "study_id"))
 
     study_id: int = Field(foreign_key="study.id")
     participant_id: int = Field(foreign_key="participant.id")

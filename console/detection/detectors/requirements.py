@@ -183,10 +183,7 @@ def _lines(
 
 
 def _paired(
-    checkpoint: Checkpoint,
-    requirements: Sequence[Requirement],
-    filled: Sequence[FilledEntry],
-    dropped: Counter[str],
+    checkpoint: Checkpoint, requirements: Sequence[Requirement], filled: Sequence[FilledEntry], dropped: Counter[str]
 ) -> Iterator[tuple[Requirement, FilledEntry]]:
     """Yield each requirement with its entry; a missing or contradictory entry gets the status `cannot tell`."""
     by_number: dict[int, list[FilledEntry]] = {}

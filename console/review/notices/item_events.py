@@ -125,11 +125,7 @@ def _find_pending_by_channel(
 
 
 def _find_pending(
-    session: Session,
-    channel: tables.NoticeChannel,
-    owner: tables.Person,
-    reviewable: Sequence[tables.Run],
-    now_ms: int,
+    session: Session, channel: tables.NoticeChannel, owner: tables.Person, reviewable: Sequence[tables.Run], now_ms: int
 ) -> list[int]:
     """Find the items that the person could claim and that were not announced yet, the most urgent first."""
     chosen = set(read_run_ids(channel))

@@ -208,8 +208,5 @@ OPENAI = _importer(
     "Conversations as OpenAI messages",
     ((".messages[].role",), ("[].role",), (".messages[].content",), (".messages[].tool_calls",)),
     # Requests with their answers, what a batch gives back, and Gemini's contents.
-    (
-        *((".response.body.choices",), (".choices[].message",)),
-        *((".request.messages[].role",), (".contents[].parts",)),
-    ),
+    (*((".response.body.choices",), (".choices[].message",)), *((".request.messages[].role",), (".contents[].parts",))),
 )

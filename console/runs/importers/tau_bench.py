@@ -20,11 +20,7 @@ from console.trajectory import Outcome, Step, Trajectory, call_action
 from console.trajectory.messages import join_paragraphs, respond_action
 
 _NAME = "tau-bench"
-_MARKS = (
-    (".task_id", ".traj"),
-    (".task_id", ".reward", ".info"),
-    (".task_id", ".reward_info", ".messages"),
-)
+_MARKS = ((".task_id", ".traj"), (".task_id", ".reward", ".info"), (".task_id", ".reward_info", ".messages"))
 _EMPTY = frozenset({".info", ".tasks", ".simulations"})
 """The fields of a result file of tau2, which may hold no simulation."""
 _ANSWERED = "API output:"

@@ -32,11 +32,7 @@ _BFCL_MARKS = (
     (".id", ".result", ".input_token_count"),
     (".id", ".result", ".model_name"),
 )
-_TOOLBENCH_MARKS = (
-    (".answer_generation", ".tree"),
-    (".tree.tree.node_type",),
-    (".answer_generation.train_messages",),
-)
+_TOOLBENCH_MARKS = ((".answer_generation", ".tree"), (".tree.tree.node_type",), (".answer_generation.train_messages",))
 _AGENTDOJO_MARKS = ((".suite_name", ".messages"), (".suite_name", ".user_task_id"))
 _TASK = ("suite_name", "user_task_id", "task_id", "injection_task_id", "attack_type")
 _ATTACKED = "true: the injection's goal was executed"

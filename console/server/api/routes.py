@@ -33,13 +33,7 @@ router = APIRouter()
 _SENT = {
     # Read by hand, so that a request without it gets our own sentence.
     "parameters": [
-        {
-            "name": "run",
-            "in": "query",
-            "required": True,
-            "description": "The run's name.",
-            "schema": {"type": "string"},
-        }
+        {"name": "run", "in": "query", "required": True, "description": "The run's name.", "schema": {"type": "string"}}
     ],
     "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}},
 }

@@ -63,11 +63,7 @@ class _Call:
         """The hints for policies; a server's annotations count only if the operator trusts the server."""
         said = self.tool.annotations if self.upstream.spec.trust_annotations else None
         read_only, harmless = (said.read_only_hint is True, said.destructive_hint is False) if said else (False, False)
-        return {
-            "read_only": read_only,
-            "destructive": not harmless,
-            "changed": self.upstream.is_changed(self.tool),
-        }
+        return {"read_only": read_only, "destructive": not harmless, "changed": self.upstream.is_changed(self.tool)}
 
 
 class Gateway:

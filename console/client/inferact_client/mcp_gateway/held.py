@@ -30,10 +30,7 @@ class HeldChecks:
         self._held: dict[Hashable, _Held] = {}
 
     async def decide(
-        self,
-        call: Hashable,
-        submit: Callable[[], Awaitable[Check]],
-        progress: Callable[[float], Awaitable[None]],
+        self, call: Hashable, submit: Callable[[], Awaitable[Check]], progress: Callable[[float], Awaitable[None]]
     ) -> Decision | None:
         """Return the decision on the call, or None if a person has not decided within `hold_s`.
 

@@ -158,12 +158,7 @@ class QueryCache:
         return self.calls[-1]
 
     async def sample(
-        self,
-        llm: LLM,
-        prompt: str,
-        chat: Sequence[Message],
-        read: Callable[[str], object],
-        **options: Any,
+        self, llm: LLM, prompt: str, chat: Sequence[Message], read: Callable[[str], object], **options: Any
     ) -> ModelCall:
         """Return five replies to the chat from one request."""
         drawn: dict[str, Any] = {"n": SAMPLES, "temperature": SAMPLING_TEMPERATURE, "seed": self.seed}

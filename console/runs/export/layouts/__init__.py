@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from console.runs.export.layouts import (
-    annotation,
-    fine_tuning,
-    hugging_face,
-    inspect_log,
-    otlp,
-)
+from console.runs.export.layouts import annotation, fine_tuning, hugging_face, inspect_log, otlp
 from console.runs.export.layouts.parts.layout import Layout
 from console.settings import Registry
 
