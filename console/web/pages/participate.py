@@ -79,7 +79,7 @@ def _show(who: tables.Participant) -> None:
     st.session_state["looking_back"] = None
     if at.kind == "practice_answer":
         st.session_state.pop("done", None)
-    show_from_top(_stage_of(at))
+    show_from_top(f"{_stage_of(at)} {leaving}")
     if isinstance(at, position.AtPause) and st.session_state.get("refusal") == at.sentence:
         # The stage itself gives this reason.
         del st.session_state["refusal"]
