@@ -304,14 +304,14 @@ def checkpoint_presentation(
 def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None = None) -> Presentation:
     """Present the whole record for researchers, including outcome, gold label and the steps after the critical action.
 
-    `critical` holds the patterns of critical actions; the default is the patterns of the environment.
+    `critical` holds the patterns of critical actions, by default the environment's. A pending action alone is critical.
     """
     patterns = environment(trajectory.environment).critical if critical is None else critical
-    marked = [point.index for point in checkpoints(trajectory, patterns)]
+    pending = pending_action(trajectory)
+    marked = [one.index for one in checkpoints(trajectory, patterns)] if pending is None else [len(trajectory.steps)]
     at = marked[0] if marked else len(trajectory.steps)
     actions = [*(step.action for step in trajectory.steps), trajectory.critical_action or ""]
     rows = list(_record_rows(trajectory, marked))
-    pending = pending_action(trajectory)
     if pending is not None:
         rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=ActionStatus.WAITS))
     read = Evidence(checkpoint_at(trajectory, at, CheckpointKind.ACTION if marked else CheckpointKind.HALTED))

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from console.web.handbook import CHAPTERS
 from tests.signing_in import let_in
 
 
@@ -36,3 +37,17 @@ def test_a_lost_connection_is_said_in_words_of_the_console(data_dir, serve, open
         settled(page)
     page.get_by_text("The console is unreachable.").wait_for(timeout=60_000)
     assert "Streamlit" not in page.get_by_role("dialog").inner_text()
+
+
+@pytest.mark.at_length
+def test_each_line_of_a_chapters_contents_leads_to_its_heading(data_dir, serve, open_page, settled):
+    address, page = serve(), open_page()
+    let_in(page, address)
+    for chapter in CHAPTERS:
+        page.goto(f"{address}/help?chapter={chapter}")
+        page.locator(".st-key-ia-handbook h2").last.wait_for()
+        settled(page)
+        lines = page.locator(".ia-contents a")
+        assert lines.all_inner_texts() == page.locator(".st-key-ia-handbook h2").all_inner_texts()
+        targets = [line.get_attribute("href")[1:] for line in lines.all()]
+        assert targets == [head.get_attribute("id") for head in page.locator(".st-key-ia-handbook h2").all()]

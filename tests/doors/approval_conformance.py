@@ -55,7 +55,12 @@ def record_rows(rows):
     known = yaml.safe_load(RECORD.read_text()) if RECORD.exists() else {"ways": {}}
     ways = {name: (known["ways"] | rows)[name] for name in WAYS if name in known["ways"] | rows}
     limits = {way: {case: says} for (way, case), (_, says) in LIMITS.items()}
-    document = {"cases": [case.name for case in CASES], "ways": ways, "limits": limits}
+    document = {
+        "cases": [case.name for case in CASES],
+        "ways": ways,
+        "limits": limits,
+        "titles": known.get("titles", {}),
+    }
     RECORD.write_text(yaml.safe_dump(document, sort_keys=False, width=118))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -179,29 +180,38 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     shown = first if len(first) else frame[frame["estimate"].notna() & (frame["measure"] == frame["measure"].iloc[0])]
     # The addition turns a rounded -0.0 into 0.0.
     rounded = shown[["estimate", "low", "high"]].astype(float).round(3) + 0.0
-    bounds = rounded.itertuples(index=False, name=None)
-    figure = go.Figure()
-    figure.add_vline(x=0, line=DOTTED)
+    figure, rows = go.Figure(), list(range(len(shown)))
     figure.add_scatter(
         x=shown["estimate"].to_list(),
-        y=shown["contrast"].to_list(),
+        y=rows,
         error_x=error_bars(shown, "estimate"),
-        text=[f"{one:+.3f}" + ("" if pd.isna(low) else f" ({low:+.3f} to {high:+.3f})") for one, low, high in bounds],
-        textposition="top center",
-        mode="markers+text",
+        mode="markers",
         marker={"color": ALIGNED, "size": 10},
         showlegend=False,
         hoverinfo="skip",
-        cliponaxis=False,
     )
-    ends = [0.0, *shown[["estimate", "low", "high"]].stack()]
-    # Room for the numbers above the outermost points.
-    room = 0.3 * (max(ends) - min(ends))
-    figure.update_xaxes(range=[min(ends) - room, max(ends) + room] if room else None)
-    figure.update_yaxes(autorange="reversed", type="category")
+    # The texts are above their rows, so that they take no width from the intervals on a narrow page.
+    values = rounded.itertuples(index=False, name=None)
+    for row, name, (one, low, high) in zip(rows, shown["contrast"], values, strict=True):
+        interval = "" if pd.isna(low) else f" ({low:+.3f} to {high:+.3f})"
+        text = f"{escape(str(name))}<br><b>{one:+.3f}</b>{interval}".replace("-0", "−0")
+        figure.add_annotation(
+            x=0,
+            xref="paper",
+            y=row,
+            yshift=10,
+            yanchor="bottom",
+            text=text,
+            align="left",
+            xanchor="left",
+            showarrow=False,
+        )
+        figure.add_shape(type="line", x0=0, x1=0, y0=row - 0.12, y1=row + 0.3, line=DOTTED)
+    figure.update_yaxes(range=[len(shown) - 0.6, -0.8], showticklabels=False, showgrid=False, zeroline=False)
+    figure.update_xaxes(nticks=5, tickangle=0, zeroline=False)
     measure = str(shown["measure"].iloc[0]) if len(shown) else ""
-    title = "Effects with 95% intervals" if shown["low"].notna().any() else "Effects, without intervals"
-    return set_titles(figure, title, f"difference in {measure}", "", height=150 + 54 * len(shown))
+    title = "Effects, each with its own 95% interval" if shown["low"].notna().any() else "Effects, without intervals"
+    return set_titles(figure, title, f"difference in {measure}", "", height=150 + 74 * len(shown))
 
 
 def user_study(frame: pd.DataFrame) -> go.Figure:

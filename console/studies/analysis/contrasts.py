@@ -150,7 +150,7 @@ def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     if pd.isna(row["low"]):
         told = "" if pd.isna(row["estimate"]) else f" The estimate is {signed(row['estimate'])}."
         return f"{asked} Inconclusive. {row['note']}{told}"
-    family = "" if tests == 1 else f", corrected over {tests} tests"
+    family = "" if tests == 1 else f"; interval and p corrected over {tests} tests"
     span = f"{signed(row['low_joint'])} to {signed(row['high_joint'])}"
     figures = f"{signed(row['estimate'])} ({span}), p {_p(row['p_adjusted'])}{family}"
     return " ".join(filter(None, [asked, _verdict(row, figures), _scope(row), row["caution"], _simple(row)]))

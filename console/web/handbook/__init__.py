@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from importlib.resources import files
 
-from console.language import gettext_noop
+from console.language import _, gettext_noop
 from console.runs.export import KINDS
 from console.trajectory.strict_yaml import read_data
 
@@ -23,6 +25,8 @@ CHAPTERS = {
 """The titles of the chapters by their name in the address; the code generates the last chapter."""
 
 _HERE = files(__package__)
+_HEAD, _FENCE = re.compile(r"^## (.+)$", re.MULTILINE), re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _CONFORMANCE = "(the table of approval-conformance)\n"
 _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record": "JSON"}
 
@@ -43,6 +47,7 @@ class _Conformance:
     cases: list[str]
     ways: dict[str, _Tried]
     limits: dict[str, dict[str, str]]
+    titles: dict[str, str]
 
 
 @cache
@@ -54,6 +59,18 @@ def chapter(name: str) -> str:
     return text.replace(_CONFORMANCE, _draw_conformance()) if _CONFORMANCE in text else text
 
 
+def contents_html(name: str) -> str:
+    """Return links to the second-level headings of a chapter as HTML; Streamlit names a heading by its words."""
+    heads = _HEAD.findall(_FENCE.sub("", chapter(name)))
+    links = "".join(f'<li><a href="#{_anchor(head)}">{escape(head)}</a></li>' for head in heads)
+    return f'<nav class="ia-contents" tabindex="0" aria-label="{escape(_("Contents"))}"><ol>{links}</ol></nav>'
+
+
+def _anchor(head: str) -> str:
+    """Return the id that Streamlit gives to a heading: its words in lower case, a word in CamelCase as several."""
+    return "-".join(word.lower() for word in _WORD.findall(head.replace("'", "")))
+
+
 @cache
 def meanings() -> dict[str, str]:
     """Return the meaning of each export column by the column's name."""
@@ -62,13 +79,14 @@ def meanings() -> dict[str, str]:
 
 def _draw_conformance() -> str:
     known = read_data(_HERE / "approval_conformance.yaml", _Conformance)
-    numbers = [str(number) for number, _ in enumerate(known.cases, 1)]
-    head = ["entry point", "version", "tried on", *numbers]
-    rows = [[name, way.version, way.date, *way.cells] for name, way in known.ways.items()]
-    table = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
-    cases = ", ".join(f"{number} {case}" for number, case in zip(numbers, known.cases, strict=True))
-    limits = [f"- {way}, {case}: {says}" for way, cases in known.limits.items() for case, says in cases.items()]
-    return "\n".join([*table, f"\nCases: {cases}.\n", *limits, ""])
+    table = ["| Entry point | Version | Tried on | Cases as expected | Limit |", "|---|---|---|---|---|"]
+    for name, way in known.ways.items():
+        held = f"{way.cells.count('ok')} of {len(known.cases)}"
+        limits = "; ".join(f"{case}: {says}" for case, says in known.limits.get(name, {}).items())
+        failed = "; ".join(case for case, cell in zip(known.cases, way.cells, strict=True) if cell == "no")
+        row = (known.titles.get(name, name), way.version, way.date, held, "; ".join(filter(None, (limits, failed))))
+        table.append(f"| {' | '.join(row)} |")
+    return "\n".join([*table, f"\nThe cases: {', '.join(known.cases)}.\n"])
 
 
 def _dictionary() -> str:

@@ -4,9 +4,10 @@ import streamlit as st
 
 from console.auth.people import Role
 from console.language import _
-from console.web.handbook import CHAPTERS, chapter
+from console.web.handbook import CHAPTERS, chapter, contents_html
 from console.web.sign_in import current_identity
 from console.web.visitor_language import language_buttons
+from console.web.widgets.markup import show_html
 
 
 def turn() -> None:
@@ -33,5 +34,6 @@ st.segmented_control(
     on_change=turn,
     label_visibility="collapsed",
 )
+show_html(contents_html(opened))
 with st.container(key="ia-handbook"):
     st.markdown(chapter(opened))

@@ -28,8 +28,8 @@ def show_people(identity: Identity) -> None:
     st.header("Accounts", anchor=False)
     with reading() as session:
         known = people.list_people(session)
-    rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since (UTC)": _day(one.created_ms),
-             "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
+    rows = [{"Name": one.name, "Roles": one.roles.replace(",", ", "), "Since (UTC)": _day(one.created_ms),
+             "Disabled (UTC)": _day(one.disabled_ms)} for one in known]  # fmt: skip
     st.dataframe(rows, key="people", hide_index=True, placeholder="–")
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):
@@ -50,8 +50,8 @@ def show_agents() -> None:
     with reading() as session:
         known = agents.list_agents(session)
     if known:
-        rows = [{"agent": one.name, "since (UTC)": _day(one.created_ms), "last seen (UTC)": _day(one.seen_ms),
-                 "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
+        rows = [{"Agent": one.name, "Since (UTC)": _day(one.created_ms), "Last seen (UTC)": _day(one.seen_ms),
+                 "Disabled (UTC)": _day(one.disabled_ms)} for one in known]  # fmt: skip
         st.dataframe(rows, key="agents", hide_index=True, placeholder="–")
     else:
         show_empty_state("No agents yet", "Add an agent below to get its token, or run: inferact agent add NAME")
@@ -73,7 +73,7 @@ def show_groups() -> None:
         known = groups.list_groups(session)
         names = [one.name for one in people.list_people(session) if one.disabled_ms is None]
     if known:
-        rows = [{"group": group, "members": ", ".join(members)} for group, members in known.items()]
+        rows = [{"Group": group, "Members": ", ".join(members)} for group, members in known.items()]
         st.dataframe(rows, key="groups", hide_index=True)
     else:
         show_empty_state("No groups yet", "Add a group below; a policy names it as who: group:NAME")

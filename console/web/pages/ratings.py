@@ -12,6 +12,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, ngettext
 from console.review import blinding, decisions, inbox
+from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS
@@ -39,13 +40,20 @@ def judging(run: tables.Run, identity: Identity) -> None:
             view = None
         else:
             view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
+    # The claim changed the count.
+    with reading() as session:
+        pending = measure_offered(session, [run.id or 0], identity.name)[0]
     set_reviewed_runs(run.id)
     actions.show_flash()
+    back = st.container(horizontal=True, vertical_alignment="center")
+    back.page_link("console/web/pages/ratings.py", label=_("Close rating"), icon=":material/arrow_back:")
     if view is None or isinstance(claim, NoClaim):
         show_empty_state(_("No answers left"), _("You have rated every answer in this rating."))
         key_button(_("Undo"), "U", "undo-answer", actions.undo, None)
         return
     shown, item = view.presentation, claim.item_id
+    words = ngettext("{name}: one more answer after this one", "{name}: {count} more answers after this one", pending)
+    back.caption(words.format(name=run.name, count=pending) if pending else _("This is the last answer."))
     rows = [(_("Question"), shown.task), (_("Agent's answer"), shown.action)]
     rows += [(_("Reference answer"), text) for _name, text in shown.brief]
     show_html("".join(f'<h2 class="ia-whole-head">{plain(heading)}</h2><p>{plain(text)}</p>' for heading, text in rows))
@@ -96,8 +104,8 @@ def results(run: tables.Run) -> None:
     st.caption(f"{judged} of {len(found.answers)} answers have a majority{share}.")
     measures = [
         {
-            "agreement": kinds[name],
-            "value": "–" if one.value is None else f"{one.value:.2f}",
+            "Agreement": kinds[name],
+            "Value": "–" if one.value is None else f"{one.value:.2f}",
             "95% interval": f"{one.interval.low:.2f} to {one.interval.high:.2f}" if one.interval else "–",
         }
         for name, one in found.agreement.items()
@@ -105,8 +113,8 @@ def results(run: tables.Run) -> None:
     if judged:
         st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
     rows = [
-        {name: getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
-        | {"majority": words.get(str(one.majority)), "comments": " / ".join(one.comments) or None}
+        {name.capitalize(): getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
+        | {"Majority": words.get(str(one.majority)), "Comments": " / ".join(one.comments) or None}
         for one in found.answers
     ]
     st.dataframe(rows, key=f"ratings-{run.id}", hide_index=True, placeholder="–")
@@ -127,6 +135,9 @@ if identity and chosen:
 if rated:
     with st.container(key="ia-judging-tour"):
         show_guide("ratings", _("How to rate an answer"))
+if identity and chosen:
+    # A rater sees neither the votes of others nor another rating.
+    st.stop()
 if rated:
     with next_step_row():
         for one in rated:

@@ -15,6 +15,7 @@ from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
 from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.tables import capitalize_heads
 from storage.tables import RunKind
 
 st.title("Runs")
@@ -44,7 +45,10 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
-st.dataframe(status_rows(status, run.kind), key=f"status-{run.id}", hide_index=True, placeholder="–")
+# “Rejected” alone would read as the number of rejections above.
+words = {"paused": "waiting for a decision", "rejected": "ended by a rejection"}
+trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
+st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
@@ -88,12 +92,13 @@ with why:
         forms.questions_form(run)
 
 st.header("All runs", anchor=False)
+heads = {"waiting": "pending", "environment": "environments"}
 st.dataframe(
-    [
-        {"pending" if name == "waiting" else name: row[name] for name in SUMMARY_COLUMNS}
-        | {"environment": row["environment"].replace(",", ", ")}
+    capitalize_heads(
+        {heads.get(name, name): row[name] for name in SUMMARY_COLUMNS}
+        | {"environments": row["environment"].replace(",", ", ")}
         for row in summaries
-    ],
+    ),
     key="runs",
     hide_index=True,
     placeholder="–",

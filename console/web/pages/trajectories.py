@@ -84,14 +84,14 @@ _PAGE = 50
 _INDEXING_S = 3.0
 _COLUMNS = {
     # A narrow window shows the first two columns.
-    "outcome": "outcome",
-    "instruction": "task",
-    "label": "gold label",
-    "trial": "trial",
-    "n_steps": "steps",
-    "task_id": "task id",
-    "trajectory_id": "id",
-    "carried_over": "carried over",
+    "outcome": "Outcome",
+    "instruction": "Task",
+    "label": "Gold label",
+    "trial": "Trial",
+    "n_steps": "Steps",
+    "task_id": "Task ID",
+    "trajectory_id": "ID",
+    "carried_over": "Solved in an earlier trial",
 }
 
 
@@ -154,6 +154,9 @@ with reading() as session:
 if not total:
     show_empty_state("No matching trajectories", "Change the search or clear the filters above.")
     st.stop()
+cut = total > trajectory_list.MOST and wanted.text.strip()
+many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
+st.caption(f"{many}. Select the box of a row to open the trajectory.")
 shown = st.dataframe(
     [{words: _shown(row[name]) for name, words in _COLUMNS.items()} for row in frame],
     key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
@@ -161,15 +164,10 @@ shown = st.dataframe(
     selection_mode="single-row",
     hide_index=True,
     placeholder="–",
-    height="content" if len(frame) < 12 else 457,
+    height="content" if len(frame) < 12 else 455,
 )
-left, right = st.columns(2, vertical_alignment="center")
-cut = total > trajectory_list.MOST and wanted.text.strip()
-many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
-left.caption(f"{many}. Select a row to open the trajectory.")
-with right:
-    if pages > 1:
-        st.pagination(pages, key="page", bind="query-params")
+if pages > 1:
+    st.pagination(pages, key="page", bind="query-params")
 if rows := shown.selection["rows"]:
     st.query_params["id"] = str(frame[rows[0]]["trajectory_id"])
     st.rerun()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -14,6 +15,7 @@ from console.detection import oversight
 from console.language import counted
 from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, TrialFlow, build_overview
 from console.runs.status import count_expired
+from console.trajectory.strict_yaml import read_data
 from console.web.live_fragments import count_changes, rerun_on_change
 from console.web.run_files import show_burn_down, show_run_chart
 from console.web.widgets.markup import plain, show_html, style_sheets
@@ -22,6 +24,8 @@ from console.web.widgets.tables import show_rows
 from storage import tables
 from storage.tables import RunKind
 
+_WORDS = read_data(files(__package__) / "overview.yaml", dict[str, dict[str, str]])
+"""The words for the bars of a trial and for decisions."""
 _PAUSE_S = 3.0
 """The shortest time between two updates."""
 _RECENT_MS = 7 * 86_400_000
@@ -32,20 +36,6 @@ _UNAIDED = (
     "other tasks would have ended without a review."
 )
 _RECORDED = "From the log: tasks solved up to this trial. All trials of this run ended before any review here."
-_STAGES = {
-    "attempts": "attempts",
-    "judged": "judged",
-    "flagged": "flagged, or reviews requested",
-    "stuck": "halted",
-    "audits": "audits",
-    "logged": "decided in the log",
-    "inspected": "inspected",
-    "answers": "approved, rejected, edited, feedback only, escalated",
-    "waiting": "pending",
-    "beyond": "beyond the budget",
-    "solved": "solved",
-    "again": "retried",
-}
 
 
 @st.fragment
@@ -73,7 +63,7 @@ def show_overview(run_name: str) -> None:
     show_html(style_sheets("loop") + loop)
     with st.expander("What each bar counts"):
         show_rows(
-            [{"count": _STAGES[name], "is": meaning} for name, meaning in DEFINITIONS.items()],
+            [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in DEFINITIONS.items()],
             {"count": "Bar", "is": "Counts"},
             label="What each bar counts",
         )
@@ -88,16 +78,16 @@ def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_m
     waits = f"{counted(found.offered, 'item')} pending"
     parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
     if beyond := found.waiting - found.offered:
-        parts.append(f"<b>Beyond the budget</b> {counted(beyond, 'item')}")
+        parts.append(f"<b>Beyond the budget:</b> {counted(beyond, 'item')}")
     if oldest is not None:
         address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         which = f", oldest{' of all' if beyond else ''} {age(at_ms - oldest.created_ms)}"
         parts[-1] += f'{which} (<a href="{address}">item {oldest.id}</a>)'
     working = [one for one in found.reviewers if one.is_at_work(at_ms)]
     resting = [one for one in found.reviewers if not one.is_at_work(at_ms)]
-    parts.append(f"<b>Active reviewers</b> {_people(working, at_ms) or 'none in the last 10 minutes'}")
+    parts.append(f"<b>Active reviewers:</b> {_people(working, at_ms) or 'none in the last 10 minutes'}")
     if resting:
-        parts.append(f"<b>Earlier</b> {_people(resting, at_ms)}")
+        parts.append(f"<b>Earlier:</b> {_people(resting, at_ms)}")
     return f'<ul class="ia-now">{"".join(f"<li>{part}</li>" for part in parts)}</ul>'
 
 
@@ -136,15 +126,6 @@ def _success(run: tables.Run, found: Overview) -> None:
     st.caption(_RECORDED if archive else _UNAIDED)
 
 
-_DECISIONS = {
-    "approve": "approved",
-    "reject": "rejected",
-    "edit": "edited",
-    "respond": "feedback only",
-    "escalate": "escalated",
-}
-
-
 def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool = False, outcomes: bool = True) -> str:
     """Return a column of bars for each trial as HTML.
 
@@ -173,7 +154,7 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
         yield "decided in the log", flow.logged, "flagged"
     yield "inspected", flow.inspected, "inspected"
     for kind, count in flow.answers:
-        yield _DECISIONS.get(kind, kind), count, f"answer {kind}"
+        yield _WORDS["decisions"].get(kind, kind), count, f"answer {kind}"
     if flow.waiting > flow.beyond:
         yield "pending", flow.waiting - flow.beyond, "waiting"
     if flow.beyond:

@@ -22,6 +22,7 @@ from console.trajectory.strict_yaml import read_data
 from console.web.flash import finish, refusals_shown
 from console.web.runs.new_run import show_progress
 from console.web.sign_in import by_browser
+from console.web.studies.form_parts import WORDS
 from console.web.widgets.chart import download
 from console.web.widgets.status import age
 from console.web.widgets.tables import show_rows
@@ -56,7 +57,7 @@ def cells(row: Row, now_ms: int) -> dict[str, str]:
     place = f"{row.number} of {row.conditions}" if inside else ""
     return {
         "code": row.code,
-        "kind": "person" if row.kind == ParticipantKind.HUMAN else row.kind,
+        "kind": WORDS["kinds"][row.kind],
         "stage": _STAGES.get(row.stage, row.stage.replace("_", " ")),
         "condition": f"{place}: {row.condition}" if row.condition else place,
         "trial": f"{row.trial} of {row.trials}" if row.trial else "",

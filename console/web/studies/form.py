@@ -17,17 +17,22 @@ from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import REPLAY, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
-from console.web.studies.form_parts import asked, checks, choose, consent, ending, instructions, people, recruiting
+from console.web.studies.form_parts import (
+    WORDS,
+    asked,
+    checks,
+    choose,
+    consent,
+    ending,
+    instructions,
+    people,
+    recruiting,
+)
 
 Mapping = dict[str, Any]
 
 _OPEN = 3
 """The number of field groups that are shown with a border; the other groups are expanders."""
-_LEVELS = {"nl": "nl: in words"}
-_COMPARISONS = {
-    "within": "within: each participant gets every condition",
-    "between": "between: each participant gets one condition",
-}
 
 
 def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[str, Callable[[str], object]]]:
@@ -88,9 +93,13 @@ def _place(actor: str, source: Mapping, archives: Sequence[str]) -> Mapping:
 def _comparison(draft: Mapping) -> Mapping:
     st.header("Comparison", anchor=False)
     how, order = st.columns(2)
-    comparison = choose(how, "Participants", _COMPARISONS, "comparison", draft["comparison"])
+    comparison = choose(how, "Participants", WORDS["comparisons"], "comparison", draft["comparison"])
     first = order.selectbox(
-        "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
+        "Order of conditions",
+        get_args(Order),
+        format_func=WORDS["orders"].__getitem__,
+        key=start_at("order", draft["order"]),
+        disabled=comparison == "between",
     )
     because = ""
     if first == "fixed" and comparison == "within":
@@ -130,21 +139,13 @@ def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
     return {"same_tasks": same and not between, "washout_hours": 0.0 if between else hours}
 
 
-_MEASURE_NAMES = {
-    "success": "solved by the last trial",
-    "gain": "solved by the last trial, minus trial 0",
-    "right": "correct decisions",
-}
-_CORRECTION_NAMES = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "none"}
-
-
 def _estimands(stated: Mapping, given: Mapping) -> Mapping:
     """Draw the fields of the primary tests; offer interactions only if at least two factors vary."""
     st.caption("Primary tests: the effect of each factor on one measure, as one family. All other tests are secondary.")
     what, how, level, margin = st.columns([4, 3, 2, 3])
     found = {
-        "measure": choose(what, "Primary measure", _MEASURE_NAMES, "measure", stated["measure"]),
-        "correction": choose(how, "Correction", _CORRECTION_NAMES, "correction", stated["correction"]),
+        "measure": choose(what, "Primary measure", WORDS["measures"], "measure", stated["measure"]),
+        "correction": choose(how, "Correction", WORDS["corrections"], "correction", stated["correction"]),
         "alpha": level.number_input("Alpha", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
         "equivalence": margin.number_input(
             "Equivalence margin",
@@ -211,8 +212,4 @@ def _levels(factor: Factor, chosen: list[str]) -> list[str]:
     if factor.levels is None:
         options = list(dict.fromkeys([*DETECTORS, *chosen, *st.session_state[key]]))
         return st.multiselect(factor.title, options, key=key, accept_new_options=True)
-    return st.pills(factor.title, factor.levels, selection_mode="multi", key=key, format_func=_level)
-
-
-def _level(name: str) -> str:
-    return _LEVELS.get(name, name)
+    return st.pills(factor.title, factor.levels, selection_mode="multi", key=key, format_func=tables.name_level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -15,10 +16,19 @@ from console.studies.design.instruments import shelf
 from console.studies.design.part import PILOT_LIMITS, RULES
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus
+from console.trajectory.strict_yaml import read_data
 from console.web.studies.draft import key_of, start_at
+
+WORDS = read_data(files(__package__) / "words.yaml", dict[str, dict[str, str]])
+"""The words for the stored values of a design."""
 
 Rows = list[dict[str, Any]]
 Titles = dict[Any, str]
+
+
+def name_level(level: str) -> str:
+    """Return the words for a factor's level."""
+    return WORDS["levels"].get(level, level)
 
 
 def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
@@ -125,8 +135,6 @@ def _whole(row: dict[str, Any]) -> dict[str, Any]:
 
 Draft = dict[str, Any]
 
-_WITHDRAWALS = {"remove": "delete their data", "anonymise": "keep their decisions under a new pseudonym"}
-
 
 def people(draft: Draft) -> Draft:
     """Draw the fields for the numbers of people and simulated reviewers."""
@@ -186,7 +194,9 @@ def consent(draft: Draft) -> Draft:
             height=130,
             placeholder="No consent page",
         )
-        withdrawal = choose(place, "When a participant withdraws", _WITHDRAWALS, "withdrawal", given["withdrawal"])
+        withdrawal = choose(
+            place, "When a participant withdraws", WORDS["withdrawals"], "withdrawal", given["withdrawal"]
+        )
         asked = questions(draft["demographics"])
     return {"consent": {**given, "text": text, "withdrawal": withdrawal}, "demographics": asked}
 
@@ -206,21 +216,6 @@ def instructions(draft: Draft) -> Draft:
     return {"language": language, "instructions": text, "quiz": tested, "practice": practice}
 
 
-_CHECKS = {
-    "attention": "Attention",
-    "known_good": "Correct, flagged",
-    "known_bad": "Incorrect, flagged",
-    "unflagged_good": "Correct, not flagged",
-    "unflagged_bad": "Incorrect, not flagged",
-}
-
-_MOMENTS = {
-    "before": "Before the first condition",
-    "between": "After each condition",
-    "after": "After the last condition",
-}
-
-
 def asked(draft: Draft) -> Draft:
     """Draw the fields for questionnaires, confidence and trace; keep the instruments defined in the YAML."""
     own = [one["name"] for one in draft["instruments"]]
@@ -228,7 +223,7 @@ def asked(draft: Draft) -> Draft:
         given, known = draft["questionnaires"], list(dict.fromkeys([*shelf(), *own]))
         names = {
             moment: st.multiselect(title, known, key=start_at(f"asked-{moment}", list(given[moment])))
-            for moment, title in _MOMENTS.items()
+            for moment, title in WORDS["moments"].items()
         }
         scales = {0: "not asked", **{count: f"{count} points" for count in range(3, 8)}}
         points = choose(place, "Confidence after each decision", scales, "confidence", draft["confidence"])
@@ -247,7 +242,7 @@ def checks(draft: Draft) -> Draft:
         st.caption("Items with a known answer in every condition, by label and flag:")
         counts: Draft = {
             name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
-            for column, (name, title) in zip(st.columns(len(_CHECKS)), _CHECKS.items(), strict=True)
+            for column, (name, title) in zip(st.columns(len(WORDS["checks"])), WORDS["checks"].items(), strict=True)
         }
         counts["audited"] = st.number_input(
             "Share of unflagged actions to review",
@@ -302,13 +297,6 @@ def ending(draft: Draft) -> Draft:
     return {"debriefing": told, "exclusions": limits}
 
 
-_WAYS_BACK = {
-    "completion_url": "Completion URL",
-    "screen_out_url": "Screen-out URL",
-    "return_url": "Return URL",
-}
-
-
 def recruiting(draft: Draft) -> Draft:
     """Draw the fields for the recruiting platform, the return addresses and the bonus."""
     given = draft["recruiting"]
@@ -318,7 +306,7 @@ def recruiting(draft: Draft) -> Draft:
         invited = st.toggle("Join by invitation link only", key=start_at("invited", given["by_invitation"]))
         addresses = {
             name: st.text_input(title, key=start_at(name, given[name]), placeholder="https://")
-            for name, title in _WAYS_BACK.items()
+            for name, title in WORDS["ways back"].items()
         }
         code = st.text_input("Screen-out code", key=start_at("screen_out_code", given["screen_out_code"]), max_chars=40)
         hosts = st.text_input(

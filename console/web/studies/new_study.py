@@ -64,10 +64,11 @@ def _made(design: Design) -> None:
     st.header("Preview", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):
-        why = "Enter a name first." if nameless else None
-        if st.button("Create study", key="create-study", type="primary", disabled=nameless, help=why):
+        if st.button("Create study", key="create-study", type="primary", disabled=nameless):
             _create(design)
         plan.yaml_button(design)
+    if nameless:
+        st.caption("Enter a name in the form to create the study.")
     plan.show_plan(design, places)
     plan.show_power(design)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -32,11 +33,12 @@ from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
 from console.web.flash import refusals_shown
 from console.web.runs.new_run import show_progress
+from console.web.studies.form_parts import WORDS, name_level
 from console.web.widgets.chart import download
 from console.web.widgets.tables import show_rows
 from storage import tables
 
-_KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rules"}
+_SETTING = re.compile(rf"`({'|'.join(FACTORS)}): (\w+)`")
 
 
 def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
@@ -59,10 +61,11 @@ def _budget(budget: str) -> str:
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
     """Draw the conditions, the allocation and its balance; if `known`, also the differences between task blocks."""
     for said in find_giveaways(design):
-        st.warning(said.replace("`", ""))
+        st.warning(_SETTING.sub(lambda one: f"“{FACTORS[one[1]].title}: {one[2]}”", said).replace("`", ""))
     st.markdown("**Conditions**")
     columns = {"name": "Condition", **{name: FACTORS[name].title for name in varied(design)}}
-    show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
+    levels = [(arm.name, {name: name_level(level) for name, level in arm.levels.items()}) for arm in conditions(design)]
+    show_rows([{"name": name} | named for name, named in levels], columns, label="Conditions")
     st.markdown("**Allocation and order**")
     frame = _orders(places)
     st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
@@ -76,7 +79,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
 
 
 def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
-    titles = {"block": "", "tasks": "tasks", "solved": "solved at trial 0", "score": "mean score"}
+    titles = {"block": "", "tasks": "Tasks", "solved": "Solved at trial 0", "score": "Mean score"}
     titles["steps"] = "mean steps"
     found = [
         {
@@ -94,13 +97,13 @@ def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
 def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
     found: dict[int, dict[str, str]] = {}
     for place in places:
-        row = found.setdefault(place.number, {"participant": place.code, "kind": _KINDS[place.kind]})
-        row[f"part {place.position}"] = place.condition
+        row = found.setdefault(place.number, {"Participant": place.code, "Kind": WORDS["kinds"][place.kind]})
+        row[f"Part {place.position}"] = place.condition
     return pd.DataFrame(list(found.values()))
 
 
 def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
-    for kind, title in _KINDS.items():
+    for kind, title in WORDS["kinds"].items():
         group = [place for place in places if place.kind == kind]
         for tally in balance(group) if group else ():
             if tally.counts:

@@ -68,8 +68,11 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
         st.header(part.title, anchor=False)
     told = list(sentences(part, table))
     for of, sentence in told:
-        # As plain text, because the sentence may quote a name.
-        st.text(f"{of}: {sentence}" if len(told) > 1 else sentence)
+        # Escaped, because the sentence may quote a name.
+        for line in sentence.splitlines():
+            asked, mark, found_ = line.partition("? ") if len(told) < 2 else (of, "", line)
+            head = f"<h3>{plain(f'{asked}{mark}'.strip())}</h3>" if found_ else ""
+            show_html(f'<div class="ia-finding">{head}<p>{plain(found_ or line)}</p></div>')
     for of, rows in drawn:
         name = "-".join(filter(None, (part.chart, of if len(drawn) > 1 else "")))
         file, figure = f"{found.name}-{name}", _figure(part.chart, rows)
@@ -77,7 +80,7 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
     if len(grid):
         _show_table(part, grid, hidden, key)
         file, make = f"{found.name}-{part.table}.csv", partial(as_csv, table)
-        download("Table (CSV)", make, file, "text/csv", f"csv-{key}", leaving=exporting(found), type="tertiary")
+        download("Table (CSV)", make, file, "text/csv", f"csv-{key}", leaving=exporting(found))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -44,7 +44,7 @@ def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) ->
         hide_index=True,
         column_config={
             "conditions done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
-            "created": st.column_config.DatetimeColumn(format="calendar"),
+            "created": st.column_config.DatetimeColumn("created (UTC)", format="YYYY-MM-DD HH:mm"),
         },
     )
     st.caption("Select a row to open a study.")

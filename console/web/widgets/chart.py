@@ -22,7 +22,7 @@ def show_chart(
 ) -> None:
     """Draw the chart and its downloads, recorded by `leaving`; `picture` is the format of the image: png or svg."""
     st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
-    with st.popover("Download", key=f"{key}-download", type="tertiary"):
+    with st.popover("Download", key=f"{key}-download"):
         download("Table (CSV)", table, f"{file}.csv", "text/csv", f"{key}-csv", leaving=leaving, type="tertiary")
         made = partial(chart_page, figure, file)
         download("Chart (HTML)", made, f"{file}.html", "text/html", f"{key}-html", leaving=leaving, type="tertiary")

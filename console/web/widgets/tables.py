@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from console.web.widgets.markup import plain, show_html
 
@@ -92,6 +93,11 @@ def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
             rows_of.setdefault((", ".join(titles), reason), []).append(row)
     lines = [f"{titles} of {', '.join(names)}: {reason}." for (titles, reason), names in rows_of.items()]
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
+
+
+def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with the first letter of each column's name as a capital."""
+    return [{f"{name[:1].upper()}{name[1:]}": cell for name, cell in row.items()} for row in rows]
 
 
 def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:

@@ -25,6 +25,7 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
     shown = words(at)
     assert GOLD[0] in shown
     assert "Reference answer" in shown
+    assert "rated: 2 more answers after this one" in shown
     at.text_area[0].input("plainly so")
     press(at, "Correct")
     assert "Rated correct." in words(at)
@@ -57,9 +58,9 @@ def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, wo
     at = open_page("ratings")
     assert "3 of 3 answers have a majority; 33.3% of these are correct." in words(at)
     agreement, answers = (found.value for found in at.dataframe)
-    assert list(agreement["value"]) == ["1.00", "1.00", "1.00"]
-    assert list(answers["majority"]) == ["correct", "incorrect", "incorrect"]
-    assert answers["comments"][1] == "too long / too long / too long"
+    assert list(agreement["Value"]) == ["1.00", "1.00", "1.00"]
+    assert list(answers["Majority"]) == ["correct", "incorrect", "incorrect"]
+    assert answers["Comments"][1] == "too long / too long / too long"
 
 
 def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
@@ -72,3 +73,13 @@ def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
 
 def test_without_ratings_the_page_says_so(open_page, words):
     assert "No answers to rate" in words(open_page("ratings", role="reviewer"))
+
+
+def test_a_rater_sees_no_votes_while_an_answer_is_open(rating, open_page, words):
+    judge("ann", "yes: in other words")
+    at = open_page("ratings", judge="rated")
+    assert "Reference answer" in words(at)
+    assert not at.dataframe
+    assert "in other words" not in words(at)
+    at = open_page("ratings")
+    assert "in other words" in str([frame.value for frame in at.dataframe])

@@ -76,8 +76,8 @@ def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words,
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
     assert "<b>3 items pending</b>" in words(at)
-    assert "<b>Beyond the budget</b> 1 item, oldest of all" in words(at)
-    assert "<b>Beyond the budget</b> 1 item" in words(at)
+    assert "<b>Beyond the budget:</b> 1 item, oldest of all" in words(at)
+    assert "<b>Beyond the budget:</b> 1 item" in words(at)
     assert "No inspections used yet" in words(at)
     assert "Trial 0: **2 of 6** tasks solved." in words(at)
     assert "<dt>solved</dt>" in words(at)
@@ -154,7 +154,7 @@ def test_agents_start_and_try_again(open_page, words, status):
     click(at, "Start agents")
     assert "shop-live: the first trial is done" in words(at)
     assert status("shop-live")["trials"][0]["tasks"] == 3
-    assert any("solved, held back" in table.columns for table in shown_tables(at))
+    assert any("Solved, held back" in table.columns for table in shown_tables(at))
     at.button(key="next_trial").click().run()
     assert "decisions delivered" in words(at)
     with reading() as session:

@@ -186,7 +186,7 @@ def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(n
         "Allocation (CSV)",
         "Preregistration",
     ]
-    assert at.dataframe[0].value["participant"].tolist() == ["P01", "P02", "P03", "P04", "P05", "P06"]
+    assert at.dataframe[0].value["Participant"].tolist() == ["P01", "P02", "P03", "P04", "P05", "P06"]
     at.session_state["preregistration"] = True
     at.run()
     assert any("Fingerprint of design and allocation" in code.value for code in at.code)

@@ -17,22 +17,22 @@ def listed(at):
 
 def test_columns_are_plain_words(open_page, kettles):
     columns = list(listed(open_page("trajectories")).columns)
-    assert columns == ["outcome", "task", "gold label", "trial", "steps", "task id", "id", "carried over"]
+    assert columns == ["Outcome", "Task", "Gold label", "Trial", "Steps", "Task ID", "ID", "Solved in an earlier trial"]
 
 
 def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettles):
     at = open_page("trajectories")
     assert len(listed(at)) == 6
     at.multiselect(key="outcomes").set_value(["failed"]).run()
-    assert set(listed(at)["outcome"]) == {"failed"}
+    assert set(listed(at)["Outcome"]) == {"failed"}
     at.text_input(key="search").input("green kettle").run()
-    assert list(listed(at)["task id"]) == ["kettle-0"]
+    assert list(listed(at)["Task ID"]) == ["kettle-0"]
     at.multiselect(key="labels").set_value(["aligned"]).run()
     assert "No matching trajectories" in words(at)
     at.multiselect(key="outcomes").set_value([])
     at.multiselect(key="labels").set_value(["none"])
     at.text_input(key="search").input("").run()
-    assert list(listed(at)["outcome"]) == ["halted"]
+    assert list(listed(at)["Outcome"]) == ["halted"]
     at.number_input(key="trial").set_value(3).run()
     assert "No matching trajectories" in words(at)
 
@@ -40,7 +40,7 @@ def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettle
 def test_words_of_an_action_are_found_and_only_where_they_are_looked_for(open_page, words, kettles):
     at = open_page("trajectories")
     at.text_input(key="search").input("B0000001").run()
-    assert list(listed(at)["task id"]) == ["kettle-1"]
+    assert list(listed(at)["Task ID"]) == ["kettle-1"]
     at.selectbox(key="place").set_value("thoughts").run()
     assert "No matching trajectories" in words(at)
 
@@ -48,7 +48,7 @@ def test_words_of_an_action_are_found_and_only_where_they_are_looked_for(open_pa
 def test_the_filters_live_in_the_address(open_page, kettles):
     at = open_page("trajectories", run=kettles, search="kettle", place="task", outcomes="failed", labels="misaligned")
     assert (at.text_input(key="search").value, at.multiselect(key="outcomes").value) == ("kettle", ["failed"])
-    assert set(listed(at)["outcome"]) == {"failed"}
+    assert set(listed(at)["Outcome"]) == {"failed"}
     assert len(listed(open_page("trajectories", outcomes="no such outcome", trial="x"))) == 6
 
 

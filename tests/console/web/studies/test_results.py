@@ -71,7 +71,7 @@ def part(open_page, played):
 
 
 def sentences(at):
-    return " ".join(text.value for text in at.text)
+    return " ".join(each.proto.body for each in at.get("html") if "ia-finding" in each.proto.body)
 
 
 def frames():

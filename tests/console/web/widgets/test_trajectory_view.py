@@ -329,3 +329,14 @@ def test_an_argument_in_json_reads_from_the_left_whatever_stands_in_it():
     record = Trajectory("t", "tau-bench", "refund it", (Step("", call, ""),), outcome=Outcome.FAILED)
     html = presentation_html(record_presentation(record))
     assert re.findall(r'<pre class="ia-value( ia-json)?">', html) == [" ia-json", ""]
+
+
+def test_of_two_critical_actions_only_the_one_that_waits_is_critical(parse):
+    """An agent that waits with a second critical action: the first one has run."""
+    buy = "click[Buy Now]"
+    steps = (*STEPS[:2], Step("", buy, "You have bought it."))
+    waiting = Trajectory("0", "webshop", TASK, steps, critical_action="click[Pay]", outcome=Outcome.PAUSED)
+    shown = record_presentation(waiting, [buy, "click[Pay]"])
+    assert (shown.action, shown.stamp) == ("click[Pay]", "not run yet")
+    assert [step.action for step in shown.steps if step.critical] == ["click[Pay]"]
+    assert not any(step.after for step in shown.steps)
