@@ -288,6 +288,20 @@ def test_what_is_no_sound_backup_is_refused_and_changes_nothing(url, tmp_path, m
     assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
 
 
+def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, tmp_path):
+    add(url, "a")
+    copy = backup(url, tmp_path / "copy.db")
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        # What revision 0029 added.
+        connection.execute("DROP TABLE saved_view")
+        connection.execute("ALTER TABLE carried_check DROP COLUMN marked_steps")
+        connection.execute("UPDATE alembic_version SET version_num = '0028'")
+    restore(url, copy)
+    assert (names(url), check(url)) == (["a"], [])
+    opened = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    assert [path for path in opened if "ready.db" in path] == []
+
+
 def test_the_database_is_no_backup_of_itself(url):
     with pytest.raises(StorageError, match="is the database itself"):
         restore(url, url.removeprefix("sqlite:///"))

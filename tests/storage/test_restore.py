@@ -224,6 +224,7 @@ def test_a_wait_never_gets_the_decision_of_a_check_that_has_its_number_now(shop)
     assert rows(shop.url, tables.Ask)[0].heartbeat_ms == before
     shop.decide()
     assert (wait.look().reason, wait.withdraw().reason) == (Reason.VOID, Reason.VOID)
+    assert wait.look().feedback.startswith("This check no longer exists: the console was restored from a backup")
     assert other.look().approved
 
 
@@ -523,6 +524,35 @@ def test_a_policy_that_an_agent_s_first_check_makes_is_no_choice(shop):
     found = shop.restore(copy).went_back
     assert found.policies == ("new",)
     assert Gate("new", url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
+
+
+def test_replaced_policies_of_both_files_apply_although_they_have_the_same_number(shop):
+    def add(session, run):
+        kept = {"version": 1, "text": DENY, "digest": "d", "author": "ada", "created_ms": 1}
+        session.add(tables.ReplacedPolicy(id=1, epoch=1, run=run, **kept))
+
+    with writing(shop.url) as session:
+        add(session, "first")
+    copy = shop.backup()
+    with writing(shop.url) as session:
+        session.delete(session.get_one(tables.ReplacedPolicy, 1))
+    with writing(shop.url) as session:
+        add(session, "second")
+    shop.restore(copy)
+    assert {row.run for row in rows(shop.url, tables.ReplacedPolicy)} == {"first", "second"}
+    for run in ("first", "second"):
+        shop.set_policy(ALLOW)
+        assert Gate(run, url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
+
+
+def test_the_runs_whose_policy_differs_are_named_in_order(shop):
+    names = ("d", "b", "e", "a", "c")
+    for name in names:
+        Gate(name, url=shop.url).open()
+    copy = shop.backup()
+    for name in names:
+        shop.set_policy(DENY, name)
+    assert shop.restore(copy).went_back.policies == ("a", "b", "c", "d", "e")
 
 
 def test_each_restored_policy_applies_until_a_person_chooses(shop):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 import pytest
+from sqlalchemy import make_url, text
 
 import console.cli.db
 from console.auth import agents
@@ -15,8 +16,11 @@ from console.cli import run_command
 from console.cli.db import _print_facts, _went_back
 from console.database import database_url, now_ms, writing
 from console.gate import Gate
+from console.settings import settings
 from storage.check import chain_end, check
+from storage.engine import close
 from storage.new_epoch import WentBack
+from tests import postgres
 
 
 @pytest.fixture
@@ -146,6 +150,23 @@ def test_doctor_prints_a_row_a_fact_and_a_table_of_detectors_and_of_plugins(caps
     rows = [line.split() for line in out.splitlines()]
     assert ["rules", "yes", "by", "itself", "7", "7", "7"] in rows
     assert ["mine", "detectors", "p", "2", "loaded"] in rows
+
+
+@postgres.NEEDED
+def test_no_command_prints_the_password_of_the_database(told, tmp_path, monkeypatch):
+    with postgres.database() as made:
+        url = make_url(made).set(password="s3cret").render_as_string(hide_password=False)
+        monkeypatch.setenv("INFERACT_DATABASE_URL", url)
+        settings.cache_clear()
+        said = [told(*command) for command in (("db", "upgrade"), ("db", "check"), ("db", "check", "--json"))]
+        said.append(told("db", "copy", url, f"sqlite:///{tmp_path / 'target.db'}", "--json"))
+        with writing() as session:
+            session.execute(text("UPDATE chain_end SET events = 9"))
+        said.append(told("db", "check"))
+        close(url)
+    assert [code for code, *_ in said] == [0, 0, 0, 0, 1]
+    assert "s3cret" not in str(said)
+    assert str(said).count(":***@") >= 5
 
 
 NOTHING = WentBack(

@@ -1,5 +1,6 @@
 """What an agent gets, answer by answer."""
 
+import json
 import logging
 from dataclasses import replace
 from functools import partial
@@ -187,7 +188,8 @@ def test_agent_that_asks_again_without_a_result_ends_as_unknown_until_one_comes(
     assert [row.outcome for row in stored(tables.Trajectory)] == ["error"]
     (body,) = stored(tables.TrajectoryBody)
     assert from_json(body.body).extra["reason"] == "execution unknown"
-    assert [event.kind for event in stored(tables.Event)].count("gate: execution unknown") == 1
+    (event,) = [event for event in stored(tables.Event) if event.kind == "gate: execution unknown"]
+    assert json.loads(event.detail) == {"trajectory_id": 1, "intent_id": decision.intent_id, "action": "pay[1]"}
     gate.done(decision, "paid")
     gate.check(TASK, STEPS, "pay[1]", task_id="march")
     assert [row.outcome for row in stored(tables.Trajectory)] == ["running"]

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, event
 
 from console import runs
 from console.auth import agents
+from console.auth.audit_log import Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, TooMany
 from console.gate import Gate, GateDecision, Reason
@@ -282,9 +283,10 @@ def test_the_words_of_reasons_and_outcomes_are_those_that_agents_and_policies_re
         *("responded", "timeout", "budget_spent", "cancelled", "already_handed_out", "unreachable"),
         *("detector_failed", "void"),
     ]
-    assert [[str(one) for one in kind] for kind in (Then, PolicyMode)] == [
+    assert [[str(one) for one in kind] for kind in (Then, PolicyMode, Door)] == [
         ["allow", "judge", "ask", "deny"],
         ["enforce", "shadow"],
+        ["browser", "cli", "api", "python", "import"],
     ]
 
 

@@ -1,6 +1,7 @@
 """Waiting: nobody comes, nobody can, nobody wants the answer any more, or several have to agree."""
 
 import asyncio
+import json
 import threading
 import time
 from pathlib import Path
@@ -36,6 +37,10 @@ def broken_detector(monkeypatch):
     return "broken"
 
 
+def details(stored, kind):
+    return [json.loads(event.detail) for event in stored(tables.Event) if event.kind == kind]
+
+
 def events(stored):
     return [event.kind for event in stored(tables.Event) if event.kind not in ("run created", "policy set")]
 
@@ -47,6 +52,7 @@ def test_timeout_rejects_and_the_item_expires(make_gate, items, stored, url):
     assert items() == ["expired"]
     assert stored(tables.Intent) == []
     assert events(stored) == ["gate: timeout"]
+    assert details(stored, "gate: timeout") == [{"item_id": 1, "let run": False, "action": "pay[1]"}]
     with reading(url) as session:
         (told,) = audit_trail.list_entries(session, AuditFilter(kind="gate: timeout"))
     assert audit_trail.entry_sentence(told) == "gate: timeout (item 1 of shop-bot), from Python."
@@ -115,6 +121,8 @@ def test_broken_detector_asks_a_person_and_says_why(make_gate, person, meanwhile
     assert (decision.reason, decision.score) == (Reason.APPROVED, 1.0)
     assert "no connection to the model" in stored(tables.Verdict)[0].rationale
     assert events(stored) == ["detector failed"]
+    (verdict,) = stored(tables.Verdict)
+    assert details(stored, "detector failed") == [{"trajectory_id": 1, "reason": verdict.rationale}]
 
 
 def test_broken_detector_lets_nothing_run_where_nobody_can_look(make_gate, broken_detector):
@@ -319,6 +327,8 @@ def test_decision_after_the_deadline_is_recorded_and_lets_nothing_run(make_gate,
     answer = waiting.look()
     assert (answer.approved, answer.reason, answer.feedback) == (False, Reason.TIMEOUT, "go on")
     assert [row.id for row in stored(tables.Decision)] == [late.id]
+    told = {"item_id": claim.item_id, "decided after the deadline": True, "let run": False}
+    assert details(stored, "gate: timeout") == [told]
     assert stored(tables.Intent) == []
     assert not gate.begin(answer).approved
     assert isinstance(gate.ask(TASK, STEPS, "pay[1]", task_id="march"), Wait)

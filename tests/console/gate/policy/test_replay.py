@@ -210,6 +210,7 @@ def test_cases_of_a_file_are_tried_and_a_difference_is_named_and_fails(tmp_path,
         ("cases:\n- {action: x, then: maybe}", "line 2"),
         ("cases:\n- {action: x, then: ask, wrong: 1}", "unknown field"),
         ("cases:\n- {then: ask}", "action"),
+        ("cases:\n- {action: x, then: ask}\nother: 1", "unknown field"),
     ],
 )
 def test_cases_that_cannot_be_read_are_named_with_their_line(text, said, tmp_path, capsys):
