@@ -179,7 +179,7 @@ def test_resume_is_for_live_runs(inferact, tmp_path):
     inferact("trajectory", "import", log, "--run", "log")
     code, _, err = inferact("run", "resume", "log")
     assert code == 1
-    assert "Only live runs" in err
+    assert "Name a live run" in err
 
 
 def test_questions_of_a_file_are_the_tasks_of_a_run(data_dir, tmp_path, capsys):

@@ -109,7 +109,7 @@ def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
     at.session_state["session"] = signed_in("bob")
     at.run()
     click(at, "Aligned")
-    assert "another person must settle it" in words(at)
+    assert "Let another person settle the label" in words(at)
     assert settled_labels() == []
 
 
