@@ -352,7 +352,7 @@ def _autoplan(asked: Reproduction) -> Found:
             continue
         plan = _trained(asked, environment) if asked.model else None
         for name in _LEARNERS if asked.model else [asked.actor]:
-            with asked.spending.part(f"{environment} {name}", asked.tasks, is_repeated=plan is None) as part:
+            with asked.spending.part(f"{environment} {name}", asked.tasks) as part:
                 run = _played(asked, part, environment, 1, name, plan if name == "autoplan" else None)
             row = _LEARNERS[name][environment] if asked.model else f"{name} Actor"
             with reading() as session:
@@ -368,9 +368,7 @@ def _trained(asked: Reproduction, environment: str) -> str:
     whole = f"paper {environment} seed {asked.seed}{asked.suffix}{' pilot' if asked.is_pilot else ''}"
     name = f"{environment}-{digest(whole)[:8]}"  # short: the names of its batches add the type of tasks
     types = list(TYPES) if environment == "alfworld" and not asked.is_pilot else [""]
-    with asked.spending.part(
-        f"{environment} training", len(types) * asked.iterations * _BATCH, is_repeated=False
-    ) as part:
+    with asked.spending.part(f"{environment} training", len(types) * asked.iterations * _BATCH) as part:
         for task_type in types:
             settings = (environment, task_type, _BATCH, asked.iterations, _POOLS[environment], asked.seed + 1_000)
             training = Training(*settings, fine_errors=asked.fine_errors and environment == "alfworld")

@@ -53,9 +53,9 @@ class Spending:
     parts: dict[str, Part] = field(default_factory=dict)
 
     @contextmanager
-    def part(self, name: str, units: int, *, is_repeated: bool = True) -> Iterator[Part]:
+    def part(self, name: str, units: int) -> Iterator[Part]:
         """Count the model calls within the context for this part; a part may be entered again."""
-        found = self.parts.setdefault(name, Part(units, is_repeated))
+        found = self.parts.setdefault(name, Part(units))
         began = time.monotonic()
         purpose = Purpose(self.model, f"{self.account} {name}")
         with spending_on(purpose) if self.model else nullcontext():
@@ -136,7 +136,7 @@ def estimate_spending(pilot: Spending, planned: Mapping[str, Part], tasks: int) 
         for name, part in pilot.parts.items():
             like = "requests" if measure == "seconds" else measure
             sample = _scaled([one[like] or 0.0 for one in shares[name]], totals[name] or 0.0, part.units)
-            left = planned[name].units - (part.units if part.is_repeated else 0)
+            left = planned[name].units - (part.units if planned[name].is_repeated else 0)
             mean, variance = predict_sum(sample, max(left, 0))
             expected, spread = expected + mean, spread + variance
         half = math.sqrt(spread)

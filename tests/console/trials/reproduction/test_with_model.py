@@ -16,7 +16,7 @@ import pytest
 
 from console.cli import run_command
 from console.llm import Purpose, connect, read_account, spending_on
-from console.trials.reproduction import papers
+from console.trials.reproduction import papers, spending
 from console.trials.reproduction.papers import Reproduction
 from console.trials.reproduction.spending import Part, Range, predict_sum
 from tests.fakes.actors import reply
@@ -84,6 +84,21 @@ def test_what_an_account_uses_is_counted_over_clients_and_not_from_the_cache(end
     assert used.prompt_tokens > 2 * first.usage.prompt_tokens - 1
     assert used.cost_usd == pytest.approx((10 * used.prompt_tokens + 30 * used.completion_tokens) / 1_000_000)
     assert read_account("other").requests == 0
+
+
+@pytest.mark.parametrize(("is_repeated", "expected"), [(True, 5), (False, 7)])
+def test_only_what_the_plan_repeats_is_not_paid_again(endpoint, data_dir, is_repeated, expected):
+    pilot = spending.Spending("a pilot", "scripted-model")
+
+    async def ask(text):
+        async with connect("scripted-model") as llm:
+            return await llm.complete([{"role": "user", "content": text}])
+
+    with pilot.part("training", 2):
+        asyncio.run(ask("one"))
+        asyncio.run(ask("two"))
+    planned = {"training": Part(5, is_repeated=is_repeated)}
+    assert spending.estimate_spending(pilot, planned, 2).ranges["requests"].expected == expected
 
 
 def test_the_range_holds_nine_sums_in_ten():
