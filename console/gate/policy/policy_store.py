@@ -279,7 +279,6 @@ def _policy(text: str) -> Policy:
 @cache
 def _versions() -> Select[Any]:
     policy, kept = (tables.Table.metadata.tables[name].c for name in ("policy", "replaced_policy"))
-    own_first = case((policy.run_id.is_(None), 1), else_=0)
     return (
         sa_select(
             policy.id,
@@ -292,7 +291,7 @@ def _versions() -> Select[Any]:
             sa_select(kept.id).where(kept.chosen_ms.is_(None)).exists().label("has_replaced"),
         )
         .where(or_(policy.run_id == bindparam("run_id"), policy.run_id.is_(None)))
-        .order_by(own_first, policy.version.desc())
+        .order_by(policy.run_id.is_(None), policy.version.desc())
     )
 
 
