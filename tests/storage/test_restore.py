@@ -145,6 +145,21 @@ def test_what_was_asked_and_began_after_the_backup_does_not_begin_again(shop):
     assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
 
 
+def test_a_carried_action_has_begun_at_its_step_of_its_trial_whatever_the_steps_before_say(shop):
+    def ask(*seen, **more):
+        steps = [("look", text) for text in seen]
+        return shop.gate.ask_for(Asker(None, "bot"), "pay what is due", steps, PAY, task_id="t", **more)
+
+    copy = shop.backup()
+    wait = ask("one bill")
+    shop.decide()
+    assert shop.begin(wait.look()).approved
+    shop.restore(copy)
+    assert [ask(text).reason for text in ("one bill", "two bills")] == [Reason.ALREADY_HANDED_OUT] * 2
+    for other in (ask("one bill", trial=1), ask("one bill", "more")):
+        assert isinstance(other, Wait)
+
+
 def test_what_began_after_the_backup_does_not_begin_again_after_several_restores_of_it(shop):
     copy = shop.backup()
     shop.begin(shop.approved())
