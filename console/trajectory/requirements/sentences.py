@@ -71,8 +71,8 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("answers of this form are not checked"),
     ),
     (ANSWER, Standing.NOT_SHOWN): (
-        gettext_noop("{clause}; no page read contains the answer."),
-        gettext_noop("on no page read"),
+        gettext_noop("{clause}; no page that was read contains the answer."),
+        gettext_noop("on no page that was read"),
     ),
     (PRODUCT, Standing.CANNOT_TELL): (_UNCHOSEN, _OFFERED),
     (PRODUCT, Standing.NOT_SHOWN): (
