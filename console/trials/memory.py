@@ -20,7 +20,7 @@ from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import store
 from console.trials.round import NO_FEEDBACK, Advance, RoundContext
-from console.trials.start import insert_trials, new_trial
+from console.trials.start import EARLIER, insert_trials, new_trial
 from console.trials.store import list_latest_trials
 from storage import tables
 from storage.tables import ItemStatus
@@ -175,6 +175,8 @@ def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool
 def _again(session: Session, last: tables.Trajectory, actor: Actor) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
-    body = session.get_one(tables.TrajectoryBody, last.id).body
+    record = from_json(session.get_one(tables.TrajectoryBody, last.id).body)
     memory = list_memory_texts(session, last.task_id, trial)
-    return last.task_id, new_trial(task_spec(task), trial, memory, actor.carry(from_json(body).steps))
+    # A trial that halted before its first step leaves the state of the trial before it.
+    earlier = actor.carry(record.steps) or record.extra.get(EARLIER)
+    return last.task_id, new_trial(task_spec(task), trial, memory, earlier)

@@ -9,6 +9,7 @@ from console.database import now_ms, reading, review_queue
 from console.environments import ENVIRONMENTS
 from console.environments.going_back import REFUSED
 from console.errors import Refused
+from console.llm.errors import ModelRefused
 from console.review import decisions
 from console.review.blinding import get_remedy, list_remedies
 from console.review.feedback_counts import FeedbackKind, tally_feedback
@@ -190,3 +191,20 @@ def test_a_trial_whose_model_declines_halts_without_an_action(shop):
     ended = record()
     assert (ended.outcome, ended.steps) == ("halted", ())
     assert ended.extra["reason"] == "The model declined to answer: I'm sorry, but I can't help with that."
+
+
+def test_a_trial_without_a_step_leaves_the_state_of_the_one_before_it(data_dir):
+    known = []
+
+    async def act(view):
+        known.append(dict(view.earlier))
+        if len(known) == 2:
+            raise ModelRefused("I would rather not.")
+        return Move("as told", "send 9")
+
+    told = Actor("told", "Told", act, act, carry=lambda steps: {"plan": "send it"} if steps else {})
+    cast = ActorAndEnvironments(told, {"office": office()})
+    start.start_run("run", {"office": 1}, actor_and_environments=cast, feedback_mode="none", trials=3)
+    for onward in (False, True, True):
+        engine.advance("run", actor_and_environments=cast, onward=onward)
+    assert known == [{}, {"plan": "send it"}, {"plan": "send it"}]
