@@ -165,23 +165,34 @@ def test_a_refused_edit_returns_to_its_field_and_no_key_acts_meanwhile(data_dir,
 
 
 def test_a_digit_after_e_sends_a_remedy_and_f_goes_to_the_field(data_dir, serve, open_page, settled):
-    letters(1)
+    letters(2)
     page, address = open_page(), serve()
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=letters")
+    first = _edit(page, settled)
+    assert page.evaluate("document.activeElement.matches('textarea, input')") is False
+    page.keyboard.press("2")
+    page.wait_for_selector(f".st-key-skip-{first}", state="detached")
+    with reading() as session:
+        assert session.exec(select(Decision.edited_action)).all() == ["send 3"]
+    second = _edit(page, settled)
+    page.keyboard.press("f")
+    until(
+        page,
+        f"() => document.activeElement.closest('[class*=st-key-instead-{second}], [class*=st-key-field-{second}]')",
+    )
+    assert page.evaluate("document.activeElement.value") == "send 1"
+
+
+def _edit(page, settled):
+    """Opens the edit of the shown item by key, with the alternatives that the agent proposed."""
     item = shown_item(page)
     settled(page)
     ready(page, item)
     page.keyboard.press("e")
     page.locator(".st-key-remedies button").first.wait_for()
     settled(page, quiet_ms=300)
-    page.keyboard.press("f")
-    until(page, f"() => document.activeElement.closest('[class*=st-key-instead-{item}], [class*=st-key-field-{item}]')")
-    page.keyboard.press("Escape")
-    page.keyboard.press("2")
-    page.wait_for_selector(f".st-key-skip-{item}", state="detached")
-    with reading() as session:
-        assert session.exec(select(Decision.edited_action)).all() == ["send 3"]
+    return item
 
 
 def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, open_page, settled):
