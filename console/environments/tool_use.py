@@ -13,6 +13,7 @@ from console.trajectory.calls import SHELLS, Call
 from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
 from console.trajectory.provenance import (
     STATEMENT,
+    WRITTEN,
     Argument,
     Leaves,
     Source,
@@ -157,23 +158,28 @@ def names_recipient(name: str) -> bool:
 
 
 _SETTING = _PATTERNS["setting"]
-_COMMAND = re.compile(r"^(?:command|cmd|commands|code|script|command_line|argv|input)$", re.IGNORECASE)
+COMMAND = re.compile(r"^(?:command|cmd|commands|code|script|command_line|argv|input)$", re.IGNORECASE)
 _FLAG = re.compile(r"-{1,2}[\w-]+")
+
+
+_MOST_WORDS = 8
+_SQL = re.compile(r"\b(?:from|into|set|table|values|where)\b", re.IGNORECASE)
 
 
 def is_telling(one: Argument, call: TracedCall) -> bool:
     """Return whether the source of an argument helps to decide on a call.
 
     The source of the shell, its flags, a tool's own settings and a whole command does not help, and neither does a new
-    value of a call that only reads.
+    value of a call that only reads, or a text that the agent wrote.
     """
     value = one.value.strip()
-    if _COMMAND.match(one.name) and (_FLAG.fullmatch(value) or value.rpartition("/")[2] in SHELLS):
+    if COMMAND.match(one.name) and (_FLAG.fullmatch(value) or value.rpartition("/")[2] in SHELLS):
         return False
     is_new, only_reads = one.source is Source.AGENT, bool(call.effects) and not call.effects & CHANGING
-    if _SETTING.search(one.name.lower()) or (is_new and only_reads):
+    is_prose = is_new and len(value.split()) > (2 if WRITTEN.search(one.name) else _MOST_WORDS)
+    if _SETTING.search(one.name.lower()) or is_prose or (is_new and only_reads):
         return False
-    return not _COMMAND.match(one.name) or is_place(value) or bool(STATEMENT.match(value))
+    return not COMMAND.match(one.name) or is_place(value) or bool(STATEMENT.match(value) and _SQL.search(value))
 
 
 _FILE = _PATTERNS["file"]
@@ -264,9 +270,9 @@ def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, i
     """
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
-    alike = {_stem(word) for group in _SYNONYMS if group & set(spoken) for word in group}
+    alike = {_stem(word) for group in _SYNONYMS if group & set(spoken[:1]) for word in group}
     grave = frozenset() if spoken else _asking_stems(does & GRAVE)
-    ranked = (frozenset(map(_stem, spoken[:1])), alike, verb_stems(call) & _asking_stems(does), grave)
+    ranked = (frozenset(map(_stem, spoken[:1])), alike, grave)
     for rank, wanted in enumerate(ranked):
         requests = _requests(plain) & wanted
         for match in re.finditer(r"[a-z]+", plain) if requests else ():

@@ -30,7 +30,7 @@ class Source(StrEnum):
 
     USER = "the user"
     TOOL = "a tool's result"
-    POLICY = "the agent's instructions"
+    POLICY = "the agent's instructions or setup"
     WORKED_OUT = "computed from shown values"
     AGENT = "the agent alone"
 
@@ -76,13 +76,17 @@ def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> A
     stands = _finder(name, value)
     if stands(told.user):
         return Argument(name, value, Source.USER)
+    plain = lowered(value).strip()
+    is_written = bool(WRITTEN.search(name)) and 2 < len(value.split()) <= _SHORT
     for result in told.results:
-        if stands(result.text):
+        if stands(result.text) and (not is_written or _contains_words(plain, result.text)):
             return Argument(name, value, Source.TOOL, result.step, result.tool)
     priced = rf"[$€£]\s?{re.escape(value.strip())}\b"
-    if stands(told.policy) and not _is_switch(value) and (not _is_small(value) or re.search(priced, told.policy)):
+    instructed = stands(told.policy) and (not _PATH.fullmatch(plain) or _contains_words(plain.strip("/"), told.policy))
+    if instructed and not is_switch(value) and (not _is_small(value) or re.search(priced, told.policy)):
         return Argument(name, value, Source.POLICY)
-    if is_figure(value) and _number(value) in _figures(told.user):
+    is_common = value.strip().isdigit() and len(value.strip()) == 1 and len(told.user) > _SHORT_REQUEST
+    if is_figure(value) and not is_common and _number(value) in _figures(told.user):
         # The languages of the request and of the argument's name may differ.
         return Argument(name, value, Source.USER)
     counts = _is_small(value) and _QUANTITY.search(name)
@@ -100,6 +104,10 @@ def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[A
     return tuple(argument(name, value, told, call, passed) for name, value in list(found)[:most])
 
 
+WRITTEN = re.compile(r"subject|title|body|message|text|content|description|note|summary|comment", re.IGNORECASE)
+"""The names of arguments with the agent's own wording, of which a tool's result must have every word in order."""
+_SHORT_REQUEST = 400
+"""The number of characters of the user's text above which a single digit may be in it by chance."""
 YES, NO = "true", "false"
 STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|merge|replace|create|alter|drop|with)\s", re.IGNORECASE)
 _COMMAND_NAME = re.compile(r"^(?:command|cmd|commands|shell|bash|script|command_line|argv)$", re.IGNORECASE)
@@ -167,7 +175,7 @@ def is_figure(value: str) -> bool:
 def _finder(name: str, value: str) -> Callable[[str], bool]:
     """Return a function that tests whether a text contains this argument's value, in any notation."""
     text = lowered(value).strip()
-    if _is_switch(text):
+    if is_switch(text):
         return lambda told: _names_switch(name, text, told)
     if is_figure(text):
         return _figure_finder(name, text)
@@ -278,7 +286,7 @@ def _name_stems(name: str) -> frozenset[str]:
     return frozenset(word[:_STEM] for word in told) or frozenset({"#count"} if words else ())
 
 
-def _is_switch(value: str) -> bool:
+def is_switch(value: str) -> bool:
     """Return whether a value is only a yes or no, which is meaningless without the argument's name."""
     return value.strip().lower() in _SWITCHES
 

@@ -79,6 +79,10 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("{clause}; the opened pages of the product do not mention it."),
         gettext_noop("not on the opened pages"),
     ),
+    (CALLS, Standing.CANNOT_TELL): (
+        gettext_noop("{clause}; the call may not need it, which was not checked."),
+        gettext_noop("not checked"),
+    ),
     (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
     (ASKED, Standing.MET): (gettext_noop("{clause}; the critical action calls “{shown}”."), ""),
     (HOUSEHOLD, Standing.NOT_SHOWN): (gettext_noop("{clause}; no action did this."), gettext_noop("by no action")),
@@ -141,7 +145,7 @@ def is_ruled(line: Line) -> bool:
 def is_named(line: Line) -> bool:
     """Return whether a reader needs the name of a line's object: neither of the line's quotes says it."""
     about, shown = line.requirement.about, line.evidence
-    if line.requirement.kind is RequirementKind.PERMISSION and shown and shown.place is QuotePlace.ACTION:
+    if line.requirement.kind is RequirementKind.PERMISSION or _CLAUSES.get(line.rule) is _REQUESTED:
         return False
     said = [line.requirement.quote.text, shown.text if shown else ""]
     return about not in _PLAIN and not any(about.lower() in text.lower() for text in said)
@@ -152,8 +156,9 @@ def is_unchosen(line: Line) -> bool:
     one, shown = line.requirement, line.evidence
     if line.standing is not Standing.BROKEN or one.kind is not RequirementKind.OPTION or shown is None:
         return False
-    asked = set(words(one.quote.text))
-    return shown.place is QuotePlace.OBSERVATION and bool(asked) and asked <= set(words(shown.text))
+    asked = set() if line.rule == "option_not_chosen" else set(words(one.quote.text))
+    is_asked = bool(asked) or line.rule == "option_not_chosen"
+    return shown.place is QuotePlace.OBSERVATION and is_asked and asked <= set(words(shown.text))
 
 
 def explain_line(line: Line, pending: int, translate: Translate = str) -> str:

@@ -89,11 +89,23 @@ def user_texts(evidence: Evidence) -> Iterator[tuple[QuotePlace, int | None, str
 
 def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:
     wanted = text.strip()
-    at = whole.find(wanted, start) if wanted else -1
-    if at < 0 and wanted:
+    plain, at = lowered(whole), whole.find(wanted, start) if wanted else -1
+    if wanted and (at < 0 or (len(wanted) <= _SHORT and _is_within_word(plain, at, at + len(wanted)))):
         # `lowered` keeps each character's position.
-        at = lowered(whole).find(lowered(wanted), start)
+        places = (match.start() for match in re.finditer(re.escape(lowered(wanted)), plain[start:]))
+        apart = (
+            place + start for place in places if not _is_within_word(plain, place + start, place + start + len(wanted))
+        )
+        at = next(apart, -1 if len(wanted) <= _SHORT else plain.find(lowered(wanted), start))
     return Quote(whole[at : at + len(wanted)], at, at + len(wanted), place, step) if at >= 0 else None
+
+
+_SHORT = 3
+"""The number of characters up to which a text is quoted as a whole word only."""
+
+
+def _is_within_word(plain: str, start: int, end: int) -> bool:
+    return plain[max(0, start - 1) : start].isalnum() or plain[end : end + 1].isalnum()
 
 
 def quoted(texts: Sequence[str], limit: int = 4) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from console.detection.detectors.rules.finding import PATTERNS, quote_action, quote_user, user_texts
 from console.detection.detectors.rules.recipients import PERSON
 from console.environments.evidence import Evidence
-from console.environments.tool_use import TracedCall, is_place
+from console.environments.tool_use import COMMAND, TracedCall, is_place
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, Effect, Kind
-from console.trajectory.provenance import Argument, Source
+from console.trajectory.provenance import Argument, Source, is_switch
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
 from console.trajectory.requirements.sentences import CALLS
@@ -101,7 +101,8 @@ def may_change(call: TracedCall, evidence: Evidence) -> bool:
 
 def runs_code(call: TracedCall) -> bool:
     """Return whether a call runs a command or code, which is one of many steps to what the user asked for."""
-    return Effect.RUN in call.effects or call.call.name.lower() in SHELLS
+    is_command = Effect.RUN in call.effects and any(COMMAND.match(name) for name, _ in call.leaves)
+    return is_command or call.call.name.lower() in SHELLS
 
 
 def file_ending(path: str) -> str:
@@ -143,7 +144,8 @@ def values_passed(evidence: Evidence) -> Iterator[Line]:
     met: list[Quote] = []
     for call in evidence.pending_calls:
         for one in call.arguments:
-            quote = quote_user(evidence, one.value) if one.source is Source.USER else None
+            named = one.source is Source.USER and not is_switch(one.value)
+            quote = quote_user(evidence, one.value) if named else None
             is_said = quote is not None and quote.end > 0 and quote.place is not QuotePlace.POLICY
             is_said = is_said and (is_place(one.value) or not runs_code(call))
             shown = quote_action(evidence, one.value) if is_said else None

@@ -1,0 +1,68 @@
+"""Lines and sources that say what was checked: answers, products, household tasks, shells and a tool's texts."""
+
+from console.detection.detectors.rules import RULES
+from console.environments.evidence import Evidence
+from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from console.trajectory.requirements import RequirementTable
+from console.trajectory.requirements.sentences import explain_line
+
+PAGE = "[Back to Search]\ncolor [beige][navy]\n{name}\nPrice: $20.00\n[Description]\n[Buy Now]"
+
+
+def at(environment, instruction, action, *steps, kind=CheckpointKind.ACTION, opening=""):
+    done = tuple(Step("", *step) for step in steps)
+    return Checkpoint(environment, instruction, opening, done, len(done), kind, "", action)
+
+
+def said(checkpoint):
+    table = RequirementTable.from_dict(RULES.judge(checkpoint, 0).parameters["requirements"])
+    return [f"{line.standing}: {explain_line(line, checkpoint.index + 1)}" for line in table.lines]
+
+
+def test_an_answer_on_a_page_is_found_and_not_called_right():
+    read = ("search[Tin Orchard]", "The Tin Orchard is a novel of 1931 by Ada Bell, published by Union.")
+    assert said(at("hotpotqa", "Who published the novel Tin Orchard?", "finish[Union]", read)) == [
+        "cannot tell: The user asked “Who published the novel Tin Orchard?”; step 1 contains the answer “Union”. "
+        "Whether it is right was not checked."
+    ]
+    yes = at("hotpotqa", "Is Tin Orchard a novel?", "finish[yes]", read)
+    assert said(yes) == ["cannot tell: The user asked “Is Tin Orchard a novel?”; answers of this form are not checked."]
+
+
+def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_another_product():
+    first = ("click[B000000001]", PAGE.format(name="Quilted Rain Jacket"))
+    second = ("click[B000000002]", PAGE.format(name="Rain Jacket"))
+    lines = said(at("webshop", "a quilted rain jacket, beige", "click[Buy Now]", first, second))
+    assert "met: The user asked for “rain jacket”; step 2 agrees: “Rain Jacket”." in lines
+    assert "not shown: The user asked for “quilted”; the opened pages of the product do not mention it." in lines
+    assert (
+        "broken: The user asked for “beige” (for “color”); step 2 offers “beige”, which the agent did not choose."
+        in lines
+    )
+
+
+def test_at_the_end_of_a_household_trial_each_part_is_done_or_not():
+    cooled = ("cool pan 1 with fridge 1", "You cool the pan 1.")
+    lines = said(at("alfworld", "put a cool pan in sidetable.", "go to shelf 1", cooled, kind=CheckpointKind.END))
+    assert "met: The user asked for “cool”; step 1 agrees: “cool pan 1 with fridge 1”." in lines
+    assert "broken: The user asked for “pan in sidetable”; the trial ends after “go to shelf 1” without this." in lines
+
+
+def test_a_shell_command_is_not_held_against_the_values_of_a_long_request():
+    asked = "Fix issue 345 in src/fields.py. See https://example.com/issues/345 and the 4711 reports."
+    call = 'shell({"command": ["zsh", "-lc", "rm src/fields.py"], "workdir": ".", "timeout_ms": 120000})'
+    checkpoint = at("generic", asked, call, ("shell({})", "ok"))
+    assert all("no call passes" not in line for line in said(checkpoint))
+    assert Evidence(checkpoint).table.rows == (("command", "src/fields.py", "the user"),)
+
+
+def test_what_a_coding_tool_adds_to_a_message_is_not_the_users():
+    setup = "<environment_context>\n<cwd>/srv/shop</cwd>\n</environment_context>\n"
+    tabs = "# Context from my IDE setup:\n## Open tabs:\n- route.ts: src/t/route.ts\n## My request for Codex:\nTidy up."
+    opening = f"The user's first message:\n{setup}{tabs}"
+    own = at("generic", "Tidy up.", 'delete_file({"path": "/srv/shop", "other": "src/api/route.ts"})', opening=opening)
+    assert [(row[1], row[2]) for row in Evidence(own).table.rows] == [
+        ("/srv/shop", "the agent's instructions or setup"),
+        ("src/api/route.ts", "the agent alone"),
+    ]
