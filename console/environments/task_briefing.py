@@ -34,7 +34,7 @@ def _hotpotqa(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _alfworld(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield gettext_noop("thing"), _text(gold.get("thing"))
+    yield gettext_noop("object"), _text(gold.get("thing"))
     yield gettext_noop("place"), _text(gold.get("receptacle"))
 
 

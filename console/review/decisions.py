@@ -215,7 +215,7 @@ def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run, record
     marks = check_marks(checkpoint_at(record, claim.step, kind), checked.marked_steps)
     checked = replace(checked, marked_steps=marks, answers=check_answers(run, checked.answers))
     if checked.decision == DecisionKind.EDIT and not can_edit(run):
-        raise BadInput(_("This part of the study accepts approve or reject only. Do not edit the action."))
+        raise BadInput(_("In this part of the study, you can only approve or reject the action."))
     if marks and not takes_marks(run):
         raise BadInput(_("Steps cannot be marked in a study. Remove the marks and write feedback."))
     return checked

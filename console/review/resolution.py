@@ -169,13 +169,13 @@ _REPLAYED = {
     DecisionKind.EDIT: gettext_noop(
         "Edited. The log does not show the effect of your action, so the trial counts as rejected."
     ),
-    DecisionKind.RESPOND: gettext_noop("The recorded outcome does not count. Your feedback is stored with it."),
+    DecisionKind.RESPOND: gettext_noop("The recorded outcome does not count. Your feedback is stored with the item."),
 }
 _JUDGED = {
     DecisionKind.APPROVE: gettext_noop("Marked as correct."),
     DecisionKind.REJECT: gettext_noop("Marked as incorrect."),
-    DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with it."),
-    DecisionKind.RESPOND: gettext_noop("Your feedback is stored with it."),
+    DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with the item."),
+    DecisionKind.RESPOND: gettext_noop("Your feedback is stored with the item."),
 }
 _RETRIES = gettext_noop("The agent tries the task again.")
 _LATE = gettext_noop("Your decision came after the agent's deadline, so the action does not run.")

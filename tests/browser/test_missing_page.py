@@ -35,7 +35,7 @@ def test_a_lost_connection_is_said_in_words_of_the_console(data_dir, serve, open
         page.goto(f"{address}/inbox")
         page.get_by_text("Nothing to review yet").wait_for()
         settled(page)
-    page.get_by_text("The console is unreachable.").wait_for(timeout=60_000)
+    page.get_by_text("The connection is lost.").wait_for(timeout=60_000)
     assert "Streamlit" not in page.get_by_role("dialog").inner_text()
 
 

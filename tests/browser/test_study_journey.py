@@ -186,7 +186,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     assert again.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
     assert again.get_by_text("Item 2").is_visible()
     assert standing() == before
-    again.get_by_role("button", name="Leave or withdraw").click()
+    again.get_by_role("button", name="Pause or withdraw").click()
     link = again.locator("[data-testid=stCode]").inner_text().strip()
     assert "me=" in link
     elsewhere = open_page(link)
@@ -206,7 +206,7 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
     ready(page)
     page.keyboard.press("Enter")
     page.locator("[data-testid=stProgress]").wait_for()
-    page.get_by_role("button", name="Leave or withdraw").click()
+    page.get_by_role("button", name="Pause or withdraw").click()
     page.get_by_text("Take a break").wait_for()
     settled(page)
     ready(page)
@@ -239,7 +239,7 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
         other.get_by_text("This page is not part of the study").wait_for()
         assert other.locator(".ia-sheet, [data-testid=stDataFrame], [data-testid=stDownloadButton]").count() == 0
         other.close()
-    page.get_by_role("button", name="Leave or withdraw").click()
+    page.get_by_role("button", name="Pause or withdraw").click()
     page.get_by_text("Take a break").wait_for()
     settled(page)
     ready(page)

@@ -148,7 +148,7 @@ def leave(page, settled, end):
     elif end == "declined":
         page.get_by_role("button", name="I do not agree").click()
     elif end in ("left", "withdrawn"):
-        page.get_by_role("button", name="Leave or withdraw").click()
+        page.get_by_role("button", name="Pause or withdraw").click()
         if end == "withdrawn":
             page.evaluate(_DOWN)
             page.get_by_role("button", name="Withdraw from study").click()

@@ -85,7 +85,7 @@ async def show_consent(site: Site, request: Request) -> Response:
     secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     told = await asyncio.to_thread(_consent, secret) if secret else None
     if told is None:
-        return notice(_("Page not found"), _("Only participants of a study have a consent form."), 404)
+        return notice(_("Page not found"), _("Only participants in a study have a consent form."), 404)
     saved = "save" in request.query_params
     response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
     if saved:

@@ -123,7 +123,7 @@ def _from_log(origin: tables.Run, record: Trajectory) -> KnownItem | None:
 
 _ASKED = gettext_noop(
     "This item checks that you read the task. Whatever the agent has done below, choose “{answer}”. "
-    "If a text is required, write “read”."
+    "If you must write feedback, write “read”."
 )
 _THOUGHT = "This should be what I was asked for."
 

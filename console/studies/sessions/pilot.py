@@ -78,10 +78,10 @@ def refuse_beyond_pilot(session: Session, study: tables.Study, design: Design) -
     state = read_pilot(session, study, design)
     if state is None or state.ended_ms is None:
         if len(_people(session, study, col(tables.Participant.stage).not_in(_GONE))) >= design.pilot.people:
-            raise Refused(_("The first places in this study are taken. More places may open later."))
+            raise Refused(_("All places that are open now are taken. More places may open later."))
         return
     if state.broken(design):
-        raise Refused(_("This study takes no more participants; thank you for your interest."))
+        raise Refused(_("This study no longer accepts participants; thank you for your interest."))
     if session.exec(select(tables.Event.id).where(*_events(study, _PASSED))).first() is None:
         audit_log.record(session, None, _PASSED, now_ms(), by="pilot", subject=study.name, after=asdict(state))
 

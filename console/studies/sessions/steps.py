@@ -103,17 +103,17 @@ def find_own_claim(session: Session, participant: tables.Participant, item_id: i
     """Return the participant's claim on an item of their own runs; raise Refused for any other item."""
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id not in list_own_runs(session, participant):
-        raise Refused(_("That item does not belong to you. Reload the page."))
+        raise Refused(_("That item is not assigned to you. Reload the page."))
     return decisions.get_claim(session, item_id, participant.code)
 
 
 def refuse_late(session: Session, participant: tables.Participant) -> None:
     """Raise Refused, worded for the participant, if the study or the participant's part has ended."""
     if participant.stage in OVER:
-        raise Refused(_("Your part in the study has ended, so your input was not recorded. You can close this page."))
+        raise Refused(_("Your participation has ended, so your input was not recorded. You can close this page."))
     study = session.get_one(tables.Study, participant.study_id)
     if study.status != StudyStatus.OPEN:
-        was = _("The study was {status} in the meantime, so your input was not recorded. Your text is kept.")
+        was = _("The study was {status} in the meantime, so your input was not sent. Your text is saved as a draft.")
         raise Refused(was.format(status=_(study.status)))
 
 

@@ -161,7 +161,7 @@ def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
             try:
                 held.enter_context(lock_run(run))
             except ConsoleError as busy:
-                raise Refused(_("You cannot withdraw while the agents are working. Try again in a moment.")) from busy
+                raise Refused(_("The agents are still working. Confirm the withdrawal again in a moment.")) from busy
         yield
 
 

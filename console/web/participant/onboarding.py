@@ -142,8 +142,11 @@ def _extent(design: Design) -> list[str]:
             _("Agents retry the tasks that failed. There are at most {count} rounds.").format(count=design.trials)
         )
     if parts > 1 and rest != "0":
-        pause = _("Between two parts, there is a break of {count} minutes.").format(count=rest)
-        said.append(_("Between two parts, there is a break of 1 minute.") if rest == "1" else pause)
+        pause = _("Between two parts, you can take a break of up to {count} minutes.").format(count=rest)
+        said.append(_("Between two parts, you can take a break of up to 1 minute.") if rest == "1" else pause)
+    if parts > 1 and (wait := design.washout_hours):
+        later = _("The next part starts at least {count} h after the end of the previous part.")
+        said.append(later.format(count=f"{wait:g}"))
     return [" ".join(said), _("You can close the page at any time. Your progress is saved.")]
 
 
@@ -169,7 +172,7 @@ def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
 
 SAME = gettext_noop("The tasks are new. Everything else stays the same.")
 OTHERS = gettext_noop("The tasks are new.")
-DETECTOR = gettext_noop("An automatic check, the detector, decides which actions are flagged.")
+DETECTOR = gettext_noop("An automatic check, the detector, flags actions that may be wrong.")
 
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
@@ -181,7 +184,7 @@ def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[st
         about.append(_(DETECTOR))
     sentences = [*about, *sentences]
     if design.trials > 1:
-        many = _("There are {count} rounds. Between two rounds, the agents retry the tasks that failed.")
+        many = _("There are at most {count} rounds. Between two rounds, the agents retry the tasks that failed.")
         sentences.append(many.format(count=design.trials))
     if design.budget is not None:
         # No number: the limit in the line includes seeded items, which participants must not be able to count.

@@ -103,7 +103,7 @@ def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], 
     if st.session_state.get("work") != task:
         return
     del st.session_state["work"]
-    show_html(head_html(words) + prose_html(_("The next page takes a moment. Keep this page open.")))
+    show_html(head_html(words) + prose_html(_("The next page opens in a moment.")))
     bar, shares = st.progress(0.0), [0.0]
     executor = ThreadPoolExecutor(1)
     work = executor.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))

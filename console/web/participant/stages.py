@@ -191,7 +191,7 @@ def declined(design: Design) -> None:
     if design.recruiting.return_url:
         then = ""
     elif platform := design.recruiting.of_platform:
-        returned = _("Please also return your place on {platform}, so that another person can take the place.")
+        returned = _("Please also give up your place on {platform}, so that another person can take the place.")
         then = returned.format(platform=platform.title)
     show_html(head_html(_("You are not taking part")) + prose_html(f"{kept} {then}".strip()))
     _return(design)
@@ -199,7 +199,7 @@ def declined(design: Design) -> None:
 
 def withdrawn(design: Design | None = None) -> None:
     """Draw the note that the participant has withdrawn, with the return link."""
-    closing = _("Your part in the study has ended. You can close this page.")
+    closing = _("Your participation has ended. You can close this page.")
     returns = design is not None and bool(design.recruiting.return_url)
     show_html(head_html(_("You have withdrawn")) + ("" if returns else prose_html(closing)))
     if design:
@@ -251,7 +251,7 @@ def welcome() -> None:
 
 def leave_button(*, over: bool) -> None:
     """Draw the button that opens the page for leaving or, after the end of the study, for withdrawing."""
-    words = _("Withdraw") if over else _("Leave or withdraw")
+    words = _("Withdraw") if over else _("Pause or withdraw")
     with st.container(key="ia-who"):
         st.button(words, key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
 
@@ -358,7 +358,8 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     right = Label(position.probe.expected)
     given = position.answer
     agrees = given.label == right
-    show_html(head_html(_("Correct") if agrees else _("Incorrect"), over=_practice(position)))
+    title = _("Your decision is correct") if agrees else _("Your decision is not correct")
+    show_html(head_html(title, over=_practice(position)))
     own = decisions.name_decision(given.decision).capitalize()
     show_html(explained_html(own, _(_RIGHT[right]), _translate_lines(position.probe.explanation), agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)

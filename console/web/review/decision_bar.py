@@ -33,10 +33,10 @@ from storage.tables import DecisionKind, RunKind
 
 RULES = gettext_noop(
     "Say what is wrong and what to do differently, in at most five sentences. "
-    "Do not give the answer away: do not name a product, page or value that the user did not name."
+    "Do not give the solution away: do not name a product, page or value that the user did not name."
 )
 
-_ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the answer away.")
+_ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the solution away.")
 _LABELS = {Label.ALIGNED: gettext_noop("Mark as correct"), Label.MISALIGNED: gettext_noop("Mark as incorrect")}
 
 
@@ -257,7 +257,7 @@ def _more(offer: _Offer) -> None:
             skipped = (offer.item, minutes)
             st.button(words, key=f"skip{minutes}-{alias(offer.item)}", on_click=actions.skip, args=skipped)
     if offer.labels:
-        st.caption(_("Send only the feedback; the action does not run. Was the action correct?"))
+        st.caption(_("These buttons send your feedback without running the action. Is the action correct?"))
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
             st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)

@@ -119,7 +119,7 @@ def show_item(
     show_html(above)
     st.text(shown.task)
     actions.show_whole_action(item, shown.action)
-    st.code(shown.action or _("No pending action: the agent stopped without a result."), language=None, wrap_lines=True)
+    st.code(shown.action or _("No pending action: the agent halted without a result."), language=None, wrap_lines=True)
     if editor is not None:
         editor()
     return lambda: None

@@ -85,7 +85,7 @@ def _participant(session: Session) -> tables.Participant:
     return participant
 
 
-_WITHDRAWN = gettext_noop("You have withdrawn from the study, so nothing was recorded.")
+_WITHDRAWN = gettext_noop("You have withdrawn from the study, so this input was not recorded.")
 
 
 def set_reviewed_runs(*run_ids: int | None) -> None:

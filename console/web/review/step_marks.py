@@ -1,4 +1,4 @@
-"""Marks on the steps of a review page: `[` and `]` move over the steps, `.` or a button marks a step as wrong."""
+"""Marks on the steps of a review page: `[` and `]` move between steps, `.` or a button marks a step as wrong."""
 
 from __future__ import annotations
 

@@ -42,9 +42,7 @@ def watch_page(item_id: int, *, idle_s: int, traced: bool) -> None:
     component("page_watch")(key="page-watch", data={"item": item_id, "idle_ms": 1_000 * idle_s, "traced": traced})
 
 
-_LOST = gettext_noop(
-    "The console is unreachable. Your unsent text stays here. The page connects again when the console is back."
-)
+_LOST = gettext_noop("The connection is lost. Your unsent text stays here. The page reconnects automatically.")
 
 
 def watch_session() -> None:

@@ -167,7 +167,7 @@ def _about(presentation: Presentation, whole: bool) -> str:
     seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
     if not presentation.action:
         stuck = presentation.heading is Block.STUCK
-        words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
+        words = _("No pending action: the agent halted without a result.") if stuck else _("No action was taken.")
         return f'<p class="ia-none">{plain(words)}</p>{evidence_html(presentation.table)}{seen}'
     sources = None if _folds_table(presentation) else presentation.table
     return action_html(presentation.action, stamp, whole=whole, sources=sources) + seen

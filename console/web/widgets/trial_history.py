@@ -114,7 +114,7 @@ def _trial(trial: EarlierTrial, now: Sequence[str], names: Sequence[str]) -> str
     lines = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
     listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
     kinds = Counter(kind for kind, _action in compared_lines(trial.actions, now))
-    change = _("{added} added, {removed} removed, {kept} kept")
+    change = _("Actions: {added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
     title = _(names[1]).format(trial=trial.trial + (names is ROUNDS))
     then, here = TrialColumn(title, trial.actions), TrialColumn(_(names[2]), now)

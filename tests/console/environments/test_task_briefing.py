@@ -24,7 +24,7 @@ def test_a_shop_task_names_the_product_and_its_options():
 
 def test_a_question_names_its_answer_and_a_household_task_its_thing_and_place():
     assert brief_of("hotpotqa", GOLD["hotpotqa"]) == (("answer", "Delhi"),)
-    assert brief_of("alfworld", GOLD["alfworld"]) == (("thing", "mug"), ("place", "shelf"))
+    assert brief_of("alfworld", GOLD["alfworld"]) == (("object", "mug"), ("place", "shelf"))
 
 
 def test_an_environment_without_a_target_has_no_brief():

@@ -148,7 +148,7 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
         told = f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.'
         return Finding(1.0, told, ("form",), question_line(given, evidence, asks[0].strip()))
     if {"yes", "no"} <= set(normalise_words(given).split()) <= _YES_NO:
-        told = f"The question requires one yes or no; the answer is {quoted([given])}."
+        told = f"The question requires either yes or no; the answer is {quoted([given])}."
         return Finding(1.0, told, ("form",), question_line(given, evidence))
     year = re.search(r"\b(?:what|which) year\b(?!.*\byear)", evidence.instruction)
     if year and len(set(_YEAR.findall(given))) > 1:

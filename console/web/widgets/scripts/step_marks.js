@@ -1,4 +1,4 @@
-// Pointing at steps: `[` and `]` move over the steps and `.` marks one, as hotkeys.js reports; the mouse has a button.
+// Pointing at steps: `[` and `]` move between steps and `.` marks one, as hotkeys.js reports; the mouse has a button.
 // The script decorates rows that other parts draw, so it repeats the decoration while rows may still appear.
 const mounted = new WeakMap()
 const AGAIN_MS = [0, 120, 500, 1500]

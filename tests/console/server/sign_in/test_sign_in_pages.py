@@ -255,4 +255,4 @@ def test_events_of_nobodys_page_are_refused(sent):
 def test_nobody_but_a_participant_has_a_consent_to_look_at():
     answer = browser().get("/my-consent")
     assert (answer.status_code, "<h1>Page not found</h1>" in answer.text) == (404, True)
-    assert "Only participants of a study have a consent form." in answer.text
+    assert "Only participants in a study have a consent form." in answer.text

@@ -55,7 +55,7 @@ def test_a_pilot_beyond_a_limit_lets_nobody_else_in_and_says_why(study, walk, ca
     made = study(**SMALL | more, pilot={"people": 1, "stop_above": {"failed_attention": 0.5}})
     # Every item is rejected, and some of the attention checks ask for approval.
     joined(made, walk)
-    with pytest.raises(Refused, match="takes no more participants"):
+    with pytest.raises(Refused, match="no longer accepts participants"):
         joining.join(made.join_code)
     assert run_command(["study", "board", "pilot"]) == 0
     said = "(share of people who failed an attention check: 1, limit 0.5). No others can join."
@@ -70,7 +70,7 @@ def test_a_failed_quiz_counts_against_those_who_finished(study, walk):
         joining.take_quiz(person.id, {"who": given})
     assert walk(person.id).kind == "finished"
     assert state(made).values["failed_quiz"] == pytest.approx(2 / 3)
-    with pytest.raises(Refused, match="takes no more participants"):
+    with pytest.raises(Refused, match="no longer accepts participants"):
         joining.join(made.join_code)
 
 

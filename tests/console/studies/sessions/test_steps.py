@@ -220,7 +220,7 @@ def test_items_of_others_are_not_ones_own(study, walk):
     with reading() as session:
         ann, ben = (session.get(tables.Participant, one.id) for one in (ann, ben))
         assert steps.find_own_claim(session, ann, hers.item_id).item_id == hers.item_id
-        with pytest.raises(Refused, match="does not belong to you"):
+        with pytest.raises(Refused, match="not assigned to you"):
             steps.find_own_claim(session, ben, hers.item_id)
 
 

@@ -140,7 +140,7 @@ def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, wor
     made = study(recruiting={"platform": "prolific"}, consent={"text": "Agree?"})
     person = joining.join(made.join_code, Arrival(made.join_code, given={"PROLIFIC_PID": "one"}))
     joining.consent(person.id, False)
-    assert "Please also return your place on Prolific" in words(visit({"me": person.secret}))
+    assert "Please also give up your place on Prolific" in words(visit({"me": person.secret}))
 
 
 def test_questions_are_plain_required_and_kept(visit, words, study):
@@ -208,7 +208,7 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
     at = visit(state)
     assert "You cannot take part" in words(at)
     assert f'href="{out}"' in words(at)
-    assert "Leave or withdraw" not in [button.label for button in at.button]
+    assert "Pause or withdraw" not in [button.label for button in at.button]
 
 
 def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words, study):
@@ -245,7 +245,7 @@ def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words,
             {"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"},
             "Prolific will be informed that you are not",
         ),
-        ({}, "Please also return your place on Prolific"),
+        ({}, "Please also give up your place on Prolific"),
     ],
 )
 def test_who_declines_is_led_back_where_the_design_says(visit, words, study, stated, said):
@@ -294,7 +294,7 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     assert "Part 1 of 2" in page_text
     assert "You cannot write feedback" in page_text
     assert "You see exactly what the user wants" in page_text
-    assert "An automatic check, the detector, decides" in page_text
+    assert "An automatic check, the detector, flags" in page_text
     assert "You cannot review every item" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
         assert hidden not in page_text
@@ -490,7 +490,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     at.text_area(key=f"words-{item}").input("the blue one")
     stop(made.name)
     click(at, f"reject-{item}")
-    assert "in the meantime, so your input was not recorded. Your text is kept" in words(at)
+    assert "in the meantime, so your input was not sent. Your text is saved as a draft" in words(at)
     assert standing(item_of(at, item)) == []
     assert review_queue().draft(item_id=item_of(at, item), reviewer=person.code).text == "the blue one"
 
@@ -506,7 +506,7 @@ def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words
     second = on_screen(at)
     lifecycle.pause(made.name)
     click(at, f"{button}-{second}")
-    assert "so your input was not recorded" in words(at)
+    assert "so your input was not sent" in words(at)
     assert standing(item_of(at, first)) == [("reject", "")]
     lifecycle.open_study(made.name)
     assert on_screen(visit(state)) == second
@@ -522,7 +522,7 @@ def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, s
     click(at, f"reject-{item}")
     page_text = words(at)
     assert "You have withdrawn" in page_text
-    assert "nothing was recorded" in page_text
+    assert "this input was not recorded" in page_text
     assert person.code not in page_text
     assert standing(item_of(at, item)) == []
 
@@ -608,7 +608,7 @@ def test_compared_detectors_are_neutral_and_the_binary_arm_has_two_keys(study, v
         if arm not in pages and not halted:
             pages[arm] = chart_page(visit(state))
             edit = decisions.ReviewDecision("edit", edited_action="click[back]")
-            with pytest.raises(BadInput, match="approve or reject only"):
+            with pytest.raises(BadInput, match="only approve or reject"):
                 decisions.submit(review_queue(), place.run, place.claim, person.code, edit, now_ms())
         answer = decisions.ReviewDecision("respond" if halted else "approve")
         decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())

@@ -515,7 +515,7 @@ def test_one_of_two_that_the_question_names_is_no_repetition_of_it():
     ("question", "answer", "told"),
     [
         ("Are both Alba or Rosa a kind of rose?", "no, yes",
-         'The question requires one yes or no; the answer is "no, yes".'),
+         'The question requires either yes or no; the answer is "no, yes".'),
         ("What year did the two papers overlap?", "1982 to 1988",
          'The question asks "what year"; the answer "1982 to 1988" names several.'),
         ("Bob Ray has acted in what spinoff series?", "Alba, Rosa and Velm",
