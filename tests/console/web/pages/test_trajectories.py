@@ -72,7 +72,7 @@ def test_a_judged_record_shows_the_requirement_table_as_review_does(open_page, w
     shown = words(at)
     (table,) = re.findall(r'<table class="ia-lines">.*?</table>', shown, re.DOTALL)
     statuses = re.findall(r'class="ia-standing">([^<]+)<', shown)
-    assert statuses[0] == "broken"
+    assert statuses[0] == "violated"
     assert "price lower than 30.00 dollars" in table
     # Below the table, the request's terms are not listed once more.
     assert 'class="ia-terms"' not in shown
