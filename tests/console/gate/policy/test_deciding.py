@@ -299,6 +299,26 @@ def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(ma
     assert gate.ask(TASK, STEPS, "pay[2]", task_id="march").reason is Reason.DENIED
 
 
+def test_approval_that_has_not_begun_is_not_repeated_under_a_rule_that_denies_by_now(make_gate, person, policy):
+    gate = make_gate(policy="default: ask")
+    wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("approve")
+    assert wait.look().approved
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="a").reason is Reason.DENIED
+
+
+def test_what_only_a_detector_passed_is_asked_about_under_a_rule_that_asks_by_now(make_gate, policy):
+    gate = make_gate(policy="default: judge", detector="random", threshold=1.0)
+    for text, reason in (("default: judge", Reason.NOT_FLAGGED), ("default: deny", Reason.DENIED)):
+        policy("default: judge")
+        assert gate.ask(TASK, STEPS, "look({})", task_id=text).reason is Reason.NOT_FLAGGED
+        policy(text)
+        assert gate.ask(TASK, STEPS, "look({})", task_id=text).reason is reason
+    policy("default: ask")
+    assert isinstance(gate.ask(TASK, STEPS, "look({})", task_id="default: judge"), Wait)
+
+
 def test_rejection_stays_the_answer_under_a_rule_that_denies_by_now(make_gate, person, policy):
     gate = make_gate(policy="default: ask")
     wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
