@@ -31,7 +31,8 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # The longest pieces of work; nothing waits for them at the end.
 FIRST = (
-    "browser",
+    "browser 0",
+    "browser 1",
     "tests/test_house.py",
     "tests/console/studies/report/test_report.py",
     "tests/console/studies/sessions/test_simulated.py",
@@ -138,12 +139,13 @@ def pytest_make_parametrize_id(val, argname):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """One worker runs all browser tests, so that two cores are not shared by several browsers; others go by file."""
+    """Two workers run the browser tests, which mostly wait for a page; others go by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class LongestFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
+            file = nodeid.split("::")[0]
+            return f"browser {sum(file.encode()) % 2}" if file.startswith("tests/browser/") else file
 
         def _assign_work_unit(self, node):
             for scope in reversed(FIRST):
