@@ -31,7 +31,7 @@ _SEEN_LIMIT = 200_000
 ORIGIN = gettext_noop("source")
 NONE_ASKED, NONE_CHOSEN = gettext_noop("no clear match"), gettext_noop("none")
 _CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
-_ARGUMENTS = (gettext_noop("argument"), gettext_noop("value"), ORIGIN)
+_ARGUMENTS = (gettext_noop("detail"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
 _PACK = (
     r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"

@@ -32,7 +32,7 @@ class Source(StrEnum):
     TOOL = "a tool's result"
     POLICY = "the agent's instructions or setup"
     WORKED_OUT = "computed from shown values"
-    AGENT = "the agent alone"
+    AGENT = "not found"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,27 +33,27 @@ _ASKED: dict[RequirementKind, str] = {
     ),
 }
 _ANY_ASKED, _STATED = gettext_noop("The user asked for “{asked}”"), _ASKED[RequirementKind.ID]
-_RULED = gettext_noop("The rules say “{asked}”")
+_RULED = gettext_noop("The agent's instructions say “{asked}”")
 _BOUND = gettext_noop("{clause} (for “{about}”)")
 _PLAIN = frozenset({"", "answer", "price", "product", "task"})
 """The objects of requirements that a sentence does not name."""
 _STANDS: dict[Standing, tuple[str, str]] = {
     Standing.BROKEN: (
-        gettext_noop("{clause}; the critical action has “{shown}”."),
-        gettext_noop("{clause}; step {number} has “{shown}”."),
+        gettext_noop("{clause}; this action contains “{shown}”."),
+        gettext_noop("{clause}; step {number} shows “{shown}”."),
     ),
     Standing.MET: (
-        gettext_noop("{clause}; the critical action agrees: “{shown}”."),
-        gettext_noop("{clause}; step {number} agrees: “{shown}”."),
+        gettext_noop("{clause}; this action matches: “{shown}”."),
+        gettext_noop("{clause}; step {number} matches: “{shown}”."),
     ),
 }
 _OFFERED = gettext_noop("offered, not chosen")
 _UNCHOSEN = gettext_noop("{clause}; step {number} offers “{shown}”, which the agent did not choose.")
 _NOTHING: dict[Standing, str] = {
-    Standing.NOT_SHOWN: gettext_noop("{clause}; the record shows nothing about this requirement."),
-    Standing.CANNOT_TELL: gettext_noop("{clause}; unclear from the record."),
-    Standing.BROKEN: gettext_noop("{clause}; the record contradicts this requirement."),
-    Standing.MET: gettext_noop("{clause}; the record agrees."),
+    Standing.NOT_SHOWN: gettext_noop("{clause}; the steps show nothing about this requirement."),
+    Standing.CANNOT_TELL: gettext_noop("{clause}; unclear from the steps."),
+    Standing.BROKEN: gettext_noop("{clause}; the steps contradict this requirement."),
+    Standing.MET: gettext_noop("{clause}; the steps confirm this."),
 }
 ANSWER, FORM, PRODUCT = "answer", "answer's form", "product"
 CALLS, ASKED, HOUSEHOLD = "calls", "asked", "household"
@@ -84,7 +84,7 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("not checked"),
     ),
     (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
-    (ASKED, Standing.MET): (gettext_noop("{clause}; the critical action calls “{shown}”."), ""),
+    (ASKED, Standing.MET): (gettext_noop("{clause}; this action calls “{shown}”."), ""),
     (HOUSEHOLD, Standing.NOT_SHOWN): (gettext_noop("{clause}; no action did this."), gettext_noop("by no action")),
     ("argument_of_a_tool", Standing.BROKEN): _ONLY_THERE,
     ("recipient_of_a_tool", Standing.BROKEN): _ORDERED,
@@ -104,30 +104,32 @@ _CLAUSES = {
 """The clauses of the checks whose quote says more or less than the kind of their requirement."""
 COUNTS: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("{count} violated"),
-    Standing.NOT_SHOWN: gettext_noop("{count} not shown"),
+    Standing.NOT_SHOWN: gettext_noop("{count} not confirmed"),
     Standing.CANNOT_TELL: gettext_noop("{count} unclear"),
     Standing.MET: gettext_noop("{count} met"),
 }
 """Phrases for the number of lines, by status."""
-UNCHECKED = gettext_noop("Nothing could be checked: the record does not show whether any requirement is met.")
+UNCHECKED = gettext_noop("Nothing could be checked: the steps do not show whether any requirement is met.")
 NO_LINES = gettext_noop("Nothing could be checked: the detector can check no part of the request.")
 HARMLESS = gettext_noop("The action changes nothing.")
 RECORD: dict[Standing, str] = {
-    Standing.NOT_SHOWN: gettext_noop("not in the record"),
+    Standing.NOT_SHOWN: gettext_noop("not in the steps"),
     Standing.CANNOT_TELL: gettext_noop("unclear"),
-    Standing.BROKEN: gettext_noop("contradicted by the record"),
-    Standing.MET: gettext_noop("confirmed by the record"),
+    Standing.BROKEN: gettext_noop("contradicted by the steps"),
+    Standing.MET: gettext_noop("confirmed by the steps"),
 }
 """Phrases in a table for lines without evidence, by status."""
-_VIOLATED = gettext_noop("violated")
+_VIOLATED, _UNCONFIRMED = gettext_noop("violated"), gettext_noop("not confirmed")
 _NOT_BROKEN = gettext_noop("No requirement is violated: {counts}.")
-_DROPPED_ONE = gettext_noop("1 line was left out because the record does not contain its quote.")
-_DROPPED = gettext_noop("{count} lines were left out because the record does not contain their quotes.")
+_DROPPED_ONE = gettext_noop("1 requirement is not listed because the text that it quotes was not found.")
+_DROPPED = gettext_noop("{count} requirements are not listed because the texts that they quote were not found.")
 
 
 def name_status(standing: Standing) -> str:
     """Return the status as pages and the terminal show it, in English."""
-    return {Standing.BROKEN: _VIOLATED, Standing.CANNOT_TELL: RECORD[Standing.CANNOT_TELL]}.get(standing, standing)
+    unclear = RECORD[Standing.CANNOT_TELL]
+    names = {Standing.BROKEN: _VIOLATED, Standing.NOT_SHOWN: _UNCONFIRMED, Standing.CANNOT_TELL: unclear}
+    return names.get(standing, standing)
 
 
 def describe_record(line: Line) -> str:

@@ -17,7 +17,7 @@ _COLUMNS = {
     "verdicts": "verdicts",
     "lines": "lines",
     "broken": "violated",
-    "not_shown": "not shown",
+    "not_shown": "not confirmed",
     "cannot_tell": "unclear",
     "met": "met",
     "dropped": "left out",
@@ -42,7 +42,7 @@ def show_line_counts(run_name: str, version: tuple[Any, ...]) -> None:
     if not found:
         return
     st.header("Requirement lines", anchor=False)
-    st.caption("A line is left out if its quote is not in the record. Reviewers correct lines that were not asked for.")
+    st.caption("A line is left out if its quote is not in the steps. Reviewers correct lines that were not asked for.")
     rows = []
     for one in found:
         share = one.corrected_share

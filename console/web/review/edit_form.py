@@ -74,7 +74,7 @@ def edit_form(claim: Claim, draft: str) -> None:
             key = drafts.text_key(item)
             st.text_area(_("Edited action"), key=key, height="content", on_change=drafts.save_edit, args=(item,))
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
-            words = _("Edit as text") if fields else _("Edit by argument")
+            words = _("Edit as text") if fields else _("Edit single values")
             st.button(words, key=f"as-{alias(item)}", on_click=actions.edit_as_text, args=(item, bool(fields)))
     with st.container(key="edit-change"):
         _show_change(claim)

@@ -50,7 +50,7 @@ def _origins(table: EvidenceTable | None) -> _Origins:
     for name, value, origin in table.rows if table is not None and table.columns[-1] == ORIGIN else ():
         told = (
             origin_words(origin)
-            if origin == Source.WORKED_OUT
+            if origin in (Source.WORKED_OUT, Source.AGENT)
             else _("from {origin}").format(origin=origin_words(origin))
         )
         kept = found.setdefault((name, value), told)
@@ -101,7 +101,7 @@ def _call(call: Call, beside: str, origins: _Origins) -> str:
     return (
         f'{name}<table class="{css}">{"".join(rows)}</table>'
         if rows
-        else f'{name}<p class="ia-none">{plain(_("no arguments"))}</p>'
+        else f'{name}<p class="ia-none">{plain(_("no details"))}</p>'
     )
 
 

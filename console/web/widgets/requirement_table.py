@@ -63,7 +63,7 @@ def asked_spans(presentation: Presentation) -> list[tuple[int, int, str]]:
 def _lines(presentation: Presentation, lines: Sequence[Line]) -> str:
     if not lines:
         return ""
-    head = "".join(f'<th scope="col">{plain(name)}</th>' for name in (_("status"), _("asked"), _("record")))
+    head = "".join(f'<th scope="col">{plain(name)}</th>' for name in (_("status"), _("asked"), _("in the steps")))
     rows = "".join(_row(presentation, line) for line in lines)
     return f'<table class="ia-lines"><thead><tr>{head}<td></td></tr></thead><tbody>{rows}</tbody></table>'
 
@@ -130,5 +130,5 @@ def _link(presentation: Presentation, number: int) -> str:
     """Return a link to a step; the pending action is the last row."""
     is_last = not presentation.steps or number >= presentation.steps[-1].number
     is_pending = is_last and bool(presentation.steps) and presentation.steps[-1].critical
-    words = _("critical action") if is_pending else _("step {number}").format(number=number)
+    words = _("this action") if is_pending else _("step {number}").format(number=number)
     return f'<a class="ia-tostep" href="#{LAST if is_last else step_anchor(number)}">{plain(words)}</a>'

@@ -182,11 +182,11 @@ def _folds_table(presentation: Presentation) -> bool:
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
     who = (
-        _("last observation, step {number}")
+        _("What the agent saw last, step {number}")
         if number == presentation.last_seen[0][0]
-        else _("observation, step {number}")
+        else _("What the agent saw, step {number}")
     )
-    who = _("customer, step {number}") if number in presentation.customer else who
+    who = _("user's message, step {number}") if number in presentation.customer else who
     short = preview(text, LAST_SEEN_CHARS)
     if len(text) <= LAST_SEEN_CHARS:
         shown = f"<span>{mark_terms(text, presentation.terms)}</span>"

@@ -43,7 +43,7 @@ MOST_SENTENCES = 4
 REFUSAL = PATTERNS["init.refusal"]
 """Words with which an agent declines, in many languages."""
 _IN_PARTS = PATTERNS["init.in_parts"]
-RANKS_ONLY = "Weak signal: "
+RANKS_ONLY = "Weak sign of an error: "
 """The mark of a sentence that counts against an action without showing a broken requirement."""
 
 

@@ -157,7 +157,7 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
     wants = _WANTS_FIGURE.search(evidence.instruction)
     if not wants or re.search(r"\d", given) or _NUMBER_WORDS & set(words(given)):
         return None
-    told = f'The question asks "{wants[0]}"; the answer {quoted([given])} has no figure.'
+    told = f'The question asks "{wants[0]}"; the answer {quoted([given])} contains no number.'
     return Finding(1.0, told, ("form",), question_line(given, evidence, wants[0]))
 
 

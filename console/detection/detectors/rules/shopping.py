@@ -138,7 +138,7 @@ def option_differs(evidence: Evidence) -> Finding | None:
     if not worse:
         return None
     name, asked, chosen = worse[0].name, worse[0].asked[:60], worse[0].chosen[:60]
-    sentence = f'For {name} the agent chose "{chosen}"; the user\'s words ask for "{asked}", which was offered.'
+    sentence = f'For {name} the agent chose "{chosen}"; the user asked for "{asked}", which was offered.'
     pressed = [act.step for act in evidence.acts if lowered(act.argument) == lowered(worse[0].chosen)]
     shown = quote_action(evidence, worse[0].chosen, pressed[-1]) if pressed else quote_option(worse[0].chosen, evidence)
     return Finding(1.0, sentence, (name,), _option_line(worse[0], shown, evidence))
@@ -165,9 +165,9 @@ def stated_missing(evidence: Evidence) -> Finding | None:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
     phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]
-    unopened = " and ".join(", ".join(name.capitalize() for name in evidence.purchase.unopened).rsplit(", ", 1))
-    where = f" ({unopened} not opened)" if unopened else ""
-    sentence = f"Not seen on the chosen page{where}: {quoted(phrases[:_MOST_WORDS], _MOST_WORDS)}."
+    unopened = " or ".join(", ".join(name.capitalize() for name in evidence.purchase.unopened).rsplit(", ", 1))
+    where = f"; the agent did not open {unopened}" if unopened else ""
+    sentence = f"The chosen page does not show {quoted(phrases[:_MOST_WORDS], _MOST_WORDS)}{where}."
     return Finding(len(missing) / len(evidence.wanted), sentence if phrases else "", tuple(map(lowered, phrases)))
 
 

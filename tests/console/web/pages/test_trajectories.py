@@ -128,5 +128,5 @@ def test_pictures_stand_beneath_the_steps_and_each_step_says_who_acted(open_page
     at.run()
     drawn = words(at)
     assert f'src="data:image/png;base64,{PNG}"' in drawn
-    assert "First observation: [image, 1 kB, png]" in drawn
+    assert "What the agent saw first: [image, 1 kB, png]" in drawn
     assert '<span class="ia-speaker">clerk</span>' in drawn

@@ -70,7 +70,7 @@ def rows(html):
 def test_broken_lines_come_first_and_many_met_ones_are_folded():
     html = drawn()
     standings = re.findall(r'class="ia-standing">([^<]*)<', html)
-    assert standings == ["violated", "violated", "not shown", "unclear", "met", "met", "met", "met"]
+    assert standings == ["violated", "violated", "not confirmed", "unclear", "met", "met", "met", "met"]
     assert html.index("ia-folded-met") < html.index(">met<")
     assert "4 met" in html
     few = drawn(verify(SEEN, LINES[2:], replies=(2,)))
@@ -80,7 +80,7 @@ def test_broken_lines_come_first_and_many_met_ones_are_folded():
 def test_each_line_has_both_quotes_and_a_link_to_a_step_of_the_page():
     html = drawn()
     limit = next(row for row in rows(html) if "at most 40 euros" in row)
-    for words in ("limit", "for “Anna”", "“&quot;amount&quot;: 139”", "critical action"):
+    for words in ("limit", "for “Anna”", "“&quot;amount&quot;: 139”", "this action"):
         assert words in limit
     anchors = set(re.findall(r' id="([^"]*)"', html))
     links = re.findall(r'class="ia-tostep" href="#([^"]*)"', html)
@@ -122,9 +122,9 @@ def test_a_corrected_line_is_struck_through_and_no_longer_marked(parse):
 
 def test_a_table_in_which_nothing_could_be_checked_says_so():
     unclear = verify(SEEN, [LINES[7]], replies=(2,))
-    assert "Nothing could be checked: the record does not show whether any requirement is met." in drawn(unclear)
+    assert "Nothing could be checked: the steps do not show whether any requirement is met." in drawn(unclear)
     assert "Nothing could be checked: the detector can check no part" in drawn(RequirementTable())
-    assert "3 lines were left out" in drawn(replace(TABLE, dropped=3))
+    assert "3 requirements are not listed" in drawn(replace(TABLE, dropped=3))
 
 
 def test_the_german_page_has_german_words_around_the_same_quotes():
@@ -134,8 +134,8 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
     for english in (
         "broken",
         "unclear",
-        "not shown",
-        "critical action",
+        "not confirmed",
+        "this action",
         "Mark as not asked",
         "limit",
         "instructions",
@@ -147,8 +147,8 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
 def test_the_terminal_and_the_digest_hold_the_lines():
     shown = replace(checkpoint_presentation(SEEN, flag=FLAG), requirements=TABLE)
     text = " ".join(format_presentation(shown).split())
-    assert "2 violated · 1 not shown · 1 unclear · 4 met" in text
-    assert 'violated: The user ruled out “Do not touch order 14”; the critical action has “"order": 14”.' in text
+    assert "2 violated · 1 not confirmed · 1 unclear · 4 met" in text
+    assert 'violated: The user ruled out “Do not touch order 14”; this action contains “"order": 14”.' in text
     assert seen_digest(shown) != seen_digest(replace(shown, requirements=None))
 
 

@@ -90,7 +90,7 @@ def test_the_order_of_reading_is_the_order_of_deciding(parse):
         "0.91, above the threshold 0.49",
         "The width is missing.",
         "5 steps",
-        "First observation",
+        "What the agent saw first",
         "search[",
         "click[no such button]",
     ]
@@ -279,14 +279,14 @@ def test_each_argument_stands_once_with_where_it_comes_from(parse):
     page = parse(checkpoint_html(REFUND))
     about = page.within("ia-about")
     assert about.count("13") - page.within("ia-exact").count("13") == 1
-    assert page.within("ia-origin") == "from the agent alonefrom step 1, get_order"
+    assert page.within("ia-origin") == "not foundfrom step 1, get_order"
     assert not page.within("ia-evidence")
 
 
 def test_the_arguments_of_several_calls_stand_once_with_their_sources(parse):
     two = replace(REFUND, action='refund_order({"order":13})\nmail({"to":"Bo"})')
     page = parse(checkpoint_html(two))
-    assert page.within("ia-origin") == "from the agent alonefrom the agent alone"
+    assert page.within("ia-origin") == "not foundnot found"
     assert not page.within("ia-evidence")
 
 
@@ -302,17 +302,17 @@ def test_a_nested_value_is_named_by_its_path_and_has_its_own_source(parse):
     assert rows == [
         ("items 1 · sku", "LAMP-7", "from step 1, get_order"),
         ("items 1 · count", "1", "from step 1, get_order"),
-        ("items 2 · sku", "BULB-9", "from the agent alone"),
+        ("items 2 · sku", "BULB-9", "not found"),
         ("items 2 · count", "3", "from step 1, get_order"),
         ("tags", "[]", ""),
-        ("notify", "true", "from the agent alone"),
+        ("notify", "true", "not found"),
     ]
 
 
 def test_a_value_within_a_command_has_a_row_with_its_own_source(parse):
     command = 'bash({"command":"psql -c \'delete from orders where id = 12\'"})'
     page = parse(checkpoint_html(replace(REFUND, action=command)))
-    assert page.within("ia-origin").count("from") == 1
+    assert page.within("ia-origin").count("not found") == 1
     assert not page.within("ia-evidence")
 
 

@@ -90,7 +90,7 @@ def test_nothing_that_stands_on_the_chosen_product_is_called_unseen(recorded):
                 pages[at] = pages.get(at, "") + " | " + step.observation.replace(record.instruction, "")
         shown = squeezed(pages.get(at, ""))
         for sentence in said:
-            if sentence.startswith("Not seen"):
+            if sentence.startswith("The chosen page does not show"):
                 quoted = re.findall(r'"([^"]{4,})"(?=[,.]| and \d)', sentence)
                 # A figure within another one is another figure.
                 unseen = [text for text in quoted if not text[0].isdigit() and not text[-1].isdigit()]
@@ -107,6 +107,9 @@ def test_no_mark_and_no_sentence_contradicts_another(recorded, kind):
         assert len(said) <= MOST_SENTENCES
         assert len(set(said)) == len(said)
         unseen = {
-            text.lower() for line in said if line.startswith("Not seen") for text in re.findall(r'"([^"]+)"', line)
+            text.lower()
+            for line in said
+            if line.startswith("The chosen page does not show")
+            for text in re.findall(r'"([^"]+)"', line)
         }
         assert not unseen & (groups[0] | groups[1]), record.task_id

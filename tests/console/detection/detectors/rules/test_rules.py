@@ -80,7 +80,7 @@ def test_an_option_that_was_asked_for_and_left_alone_is_named():
 
 def test_another_option_than_the_stated_one_is_named():
     found = RULES.judge(shop("24.99", "white", "24 x 36 inches"), 0).rationale
-    told = 'For size the agent chose "24 x 36 inches"; the user\'s words ask for "66 x 66 inches", which was offered.'
+    told = 'For size the agent chose "24 x 36 inches"; the user asked for "66 x 66 inches", which was offered.'
     assert told in found
 
 
@@ -127,7 +127,7 @@ def test_a_question_for_a_year_wants_a_figure():
 
 def test_the_agents_own_doubt_is_quoted():
     verdict = RULES.judge(answered("1871", "Velm, founded 1871", thought="It is not clear, so I say 1871."), 0)
-    assert verdict.rationale == 'Weak signal: The agent writes: "It is not clear, so I say 1871."'
+    assert verdict.rationale == 'Weak sign of an error: The agent writes: "It is not clear, so I say 1871."'
     assert verdict.score <= RULES.threshold
 
 
@@ -153,7 +153,7 @@ def test_a_write_without_the_users_yes_is_found():
 def test_an_invented_argument_is_named():
     yes = ('respond({"content": "Shall I?"})', "Yes")
     verdict = RULES.judge(served('cancel_order({"order_id": "#W1234567", "card": "gift_card_99"})', yes), 0)
-    assert verdict.rationale.startswith("Weak signal: `card`: gift_card_99 occurs neither")
+    assert verdict.rationale.startswith("Weak sign of an error: `card`: gift_card_99 occurs neither")
     assert verdict.score <= RULES.threshold
     assert "#W1234567" not in verdict.rationale
 
@@ -329,7 +329,7 @@ def test_the_last_click_in_a_group_counts_whatever_the_pages_order():
 
 def test_an_offered_option_is_never_called_unseen():
     found = RULES.judge(shop("24.99", "white"), 0).rationale
-    assert "Not seen" not in found
+    assert "The chosen page does not show" not in found
     assert [term.text for term in Evidence(shop("24.99", "white")).by_state[TermState.OFFERED]] == ["66 x 66 inches"]
 
 
@@ -483,7 +483,7 @@ def test_a_noun_for_what_things_are_made_of_is_no_feature():
     page = PAGE.replace("{price}", "34.99").replace("blackout", "canvas")
     bought = at(("click[B000000001]", page), action="click[Buy Now]", environment="webshop",
                 instruction="i want a roller shade of fabric, and price lower than 30.00 dollars")  # fmt: skip
-    assert "Not seen" not in RULES.judge(bought, 0).rationale
+    assert "The chosen page does not show" not in RULES.judge(bought, 0).rationale
 
 
 def bought(asked, title):

@@ -34,7 +34,7 @@ def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_anoth
     first = ("click[B000000001]", PAGE.format(name="Quilted Rain Jacket"))
     second = ("click[B000000002]", PAGE.format(name="Rain Jacket"))
     lines = said(at("webshop", "a quilted rain jacket, beige", "click[Buy Now]", first, second))
-    assert "met: The user asked for “rain jacket”; step 2 agrees: “Rain Jacket”." in lines
+    assert "met: The user asked for “rain jacket”; step 2 matches: “Rain Jacket”." in lines
     assert "not shown: The user asked for “quilted”; the opened pages of the product do not mention it." in lines
     assert (
         "broken: The user asked for “beige” (for “color”); step 2 offers “beige”, which the agent did not choose."
@@ -45,7 +45,7 @@ def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_anoth
 def test_at_the_end_of_a_household_trial_each_part_is_done_or_not():
     cooled = ("cool pan 1 with fridge 1", "You cool the pan 1.")
     lines = said(at("alfworld", "put a cool pan in sidetable.", "go to shelf 1", cooled, kind=CheckpointKind.END))
-    assert "met: The user asked for “cool”; step 1 agrees: “cool pan 1 with fridge 1”." in lines
+    assert "met: The user asked for “cool”; step 1 matches: “cool pan 1 with fridge 1”." in lines
     assert "broken: The user asked for “pan in sidetable”; the trial ends after “go to shelf 1” without this." in lines
 
 
@@ -64,5 +64,5 @@ def test_what_a_coding_tool_adds_to_a_message_is_not_the_users():
     own = at("generic", "Tidy up.", 'delete_file({"path": "/srv/shop", "other": "src/api/route.ts"})', opening=opening)
     assert [(row[1], row[2]) for row in Evidence(own).table.rows] == [
         ("/srv/shop", "the agent's instructions or setup"),
-        ("src/api/route.ts", "the agent alone"),
+        ("src/api/route.ts", "not found"),
     ]
