@@ -1,4 +1,4 @@
-"""Provenance: the source of each argument of a call - the user, a tool's result, the policy, or the agent alone.
+"""Provenance: the source of each argument of a call - the user, a tool's result, the agent's instructions, or none.
 
 The source is the first text that contains the value. Numbers and dates match in any notation, and a path by its last
 part. An id or a name matches as a whole word, and a longer text by all its words. A small number, or a yes or no,

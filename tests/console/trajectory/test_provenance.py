@@ -1,4 +1,4 @@
-"""Where an argument's value comes from: the user, a tool's result, the policy, or the agent alone."""
+"""Where an argument's value comes from: the user, a tool's result, the agent's instructions, or not found."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_actions_stay_text(parse, action):
 def test_a_blind_reviewer_sees_actions_and_their_own_words_only(parse):
     page = parse(earlier_trials_html([EarlierTrial(0, BEFORE, own_words="pick 66 x 66")], AFTER))
     assert "pick 66 x 66" in page.text
-    assert ("summary", "data-note", "2 added, 1 removed, 2 kept") in page.attributes
+    assert ("summary", "data-note", "Actions: 2 added, 1 removed, 2 kept") in page.attributes
     for hidden in ("decision", "feedback", "outcome"):
         assert hidden not in page.text
 
