@@ -40,7 +40,7 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     assert page.locator("html").get_attribute("lang") == "de"
     assert page.get_by_role("textbox", name="Rückmeldung, wird mit der Aufzeichnung gespeichert").count()
     press_until_next(page, settled, "x")
-    assert page.get_by_text("Als falsch markiert.").count()
+    assert page.get_by_text("Als falsch bewertet.").count()
     screenshot(page, "german")
     page.goto(f"{address}/help")
     page.get_by_role("button", name="English").click()
