@@ -275,7 +275,7 @@ def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, i
     ranked = (frozenset(map(_stem, spoken[:1])), alike, grave)
     for rank, wanted in enumerate(ranked):
         requests = _requests(plain) & wanted
-        for match in re.finditer(r"[a-z]+", plain) if requests else ():
+        for match in re.finditer(r"\b(?!make (?:sure|certain)\b)[a-z]+", plain) if requests else ():
             if _stem(match[0]) in requests and not match[0].endswith("ly"):
                 return rank, *match.span()
     return None

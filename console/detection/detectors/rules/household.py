@@ -95,10 +95,13 @@ def list_done(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterat
 
     `broken` are the kinds of the broken lines, which need no other line.
     """
-    done = list(_list_done_actions(evidence))
+    done, is_changed = list(_list_done_actions(evidence)), True
     for kind, said, verbs, wanted in _list_parts(evidence):
         found = [quote for verb, thing, quote in done if verb in verbs and _named(thing, evidence)]
         shown = found[-1] if len(found) >= wanted else None
+        # An object that still needs a change is not the one that has to be put down.
+        is_changed = is_changed and (bool(shown) or kind is not RequirementKind.ATTRIBUTE)
+        shown = shown if is_changed else None
         is_end = evidence.checkpoint.kind is CheckpointKind.END
         if kind not in broken and (is_end or (shown and shown.step == evidence.pending.step)):
             yield _part(kind, said, shown, evidence)

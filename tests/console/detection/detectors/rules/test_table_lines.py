@@ -23,8 +23,8 @@ def said(checkpoint):
 def test_an_answer_on_a_page_is_found_and_not_called_right():
     read = ("search[Tin Orchard]", "The Tin Orchard is a novel of 1931 by Ada Bell, published by Union.")
     assert said(at("hotpotqa", "Who published the novel Tin Orchard?", "finish[Union]", read)) == [
-        "cannot tell: The user asked “Who published the novel Tin Orchard?”; step 1 contains the answer “Union”. "
-        "Whether it is right was not checked."
+        "cannot tell: The user asked “Who published the novel Tin Orchard?”; it was not checked whether “Union” "
+        "answers this. The words appear in step 1."
     ]
     yes = at("hotpotqa", "Is Tin Orchard a novel?", "finish[yes]", read)
     assert said(yes) == ["cannot tell: The user asked “Is Tin Orchard a novel?”; answers of this form are not checked."]
@@ -47,6 +47,22 @@ def test_at_the_end_of_a_household_trial_each_part_is_done_or_not():
     lines = said(at("alfworld", "put a cool pan in sidetable.", "go to shelf 1", cooled, kind=CheckpointKind.END))
     assert "met: The user asked for “cool”; step 1 matches: “cool pan 1 with fridge 1”." in lines
     assert "broken: The user asked for “pan in sidetable”; the trial ends after “go to shelf 1” without this." in lines
+
+
+def test_an_object_that_was_not_changed_is_not_the_one_to_put_down():
+    taken, put = ("take cup 2 from desk 1", "You pick up the cup 2."), "move cup 2 to countertop 1"
+    lines = said(at("alfworld", "cool some cup and put it in countertop.", put, taken))
+    assert not [line for line in lines if line.startswith("met")]
+    cooled = ("cool cup 2 with fridge 1", "You cool the cup 2.")
+    lines = said(at("alfworld", "cool some cup and put it in countertop.", put, taken, cooled))
+    assert "met: The user asked for “put it in countertop”; this action matches: “move cup 2 to countertop 1”." in lines
+
+
+def test_to_make_sure_is_no_request():
+    call = 'modify_order({"order": 12})'
+    asked = "Make sure that you mention the color."
+    assert not [line for line in said(at("tau-bench", asked, call)) if "asked to" in line]
+    assert [line for line in said(at("tau-bench", f"{asked} Modify order 12.", call)) if "asked to “Modify”" in line]
 
 
 def test_a_shell_command_is_not_held_against_the_values_of_a_long_request():
