@@ -146,7 +146,10 @@ class ActionStatus(StrEnum):
 
 
 _WORDY = 14
-_DEFAULT_STATUS = {CheckpointKind.ACTION: ActionStatus.WAITS, CheckpointKind.END: ActionStatus.RAN}
+_DEFAULT_STATUS: dict[CheckpointKind, str] = {
+    CheckpointKind.ACTION: ActionStatus.WAITS,
+    CheckpointKind.END: ActionStatus.RAN,
+}
 _HEADINGS = {
     CheckpointKind.ACTION: Block.ABOUT_TO,
     CheckpointKind.END: Block.DID_LAST,

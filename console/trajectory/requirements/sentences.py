@@ -63,9 +63,7 @@ _ONLY_THERE = (gettext_noop("{clause}; “{shown}” comes from step {number}, n
 _ORDERED = (gettext_noop("{clause}; step {number}, not the user, asks for more: “{shown}”."), "")
 _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
     (ANSWER, Standing.CANNOT_TELL): (
-        gettext_noop(
-            "{clause}; it was not checked whether “{shown}” answers this. The words appear in step {number}."
-        ),
+        gettext_noop("{clause}; it was not checked whether “{shown}” answers this. The words appear in step {number}."),
         gettext_noop("found, not checked"),
     ),
     (FORM, Standing.CANNOT_TELL): (
@@ -87,7 +85,10 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
     ),
     (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
     (ASKED, Standing.MET): (gettext_noop("{clause}; this action calls “{shown}”."), ""),
-    (HOUSEHOLD, Standing.NOT_SHOWN): (gettext_noop("{clause}; no action did this to the object."), gettext_noop("by no action")),
+    (HOUSEHOLD, Standing.NOT_SHOWN): (
+        gettext_noop("{clause}; no action did this to the object."),
+        gettext_noop("by no action"),
+    ),
     ("argument_of_a_tool", Standing.BROKEN): _ONLY_THERE,
     ("recipient_of_a_tool", Standing.BROKEN): _ORDERED,
     ("override_followed", Standing.BROKEN): _ONLY_THERE,
