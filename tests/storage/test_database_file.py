@@ -72,7 +72,7 @@ FAULTS = {
     "emptied": (lambda path, _: os.truncate(path, 0), "was emptied"),
     "garbage": (lambda path, _: path.write_bytes(b"garbage" * 9_000), "damaged"),
     "cut": (lambda path, _: os.truncate(path, 4_096), "damaged"),
-    "log removed": (lambda path, _: Path(f"{path}-wal").unlink(), "-wal of the database was removed"),
+    "log removed": (lambda path, _: Path(f"{path}-wal").unlink(), "-wal was removed"),
     "log emptied": (lambda path, _: os.truncate(f"{path}-wal", 0), "emptied or overwritten"),
     "log garbage": (lambda path, _: Path(f"{path}-wal").write_bytes(b"x" * 90_000), "emptied or overwritten"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from console.language import _
+from console.language import _, gettext_noop
 from console.web.review.own_items import alias
 from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
@@ -14,7 +14,7 @@ from console.web.widgets.messages import GUIDES
 
 _COOKIE = "ia_keys"
 OF_MARKS = frozenset(("[ and ]", ". (period)"))
-OF_EDITS = frozenset(("E", "1 to 9, after E", "F, after E"))
+OF_EDITS = frozenset(("E", gettext_noop("1 to 9, after E"), gettext_noop("F, after E")))
 OF_REASONS = frozenset(("1 to 7",))
 OF_FEEDBACK = frozenset(("W",))
 """The shortcuts that some items do not have."""
