@@ -14,4 +14,4 @@ def test_who_took_part_and_what_they_did_is_counted_in_words(design, tables):
     assert "; 1 trial of each task. " in said
     dry = tables | {"participants": there[there["participant"] == "P01"].assign(annotator_kind="rule")}
     said = " ".join(text for _, text in paragraphs(one, dry))
-    assert "played 1 place of people in a dry run, a deviation from the design." in said
+    assert "took 1 place of people in a dry run, a deviation from the design." in said
