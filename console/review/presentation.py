@@ -146,10 +146,7 @@ class ActionStatus(StrEnum):
 
 
 _WORDY = 14
-_DEFAULT_STATUS: dict[CheckpointKind, str] = {
-    CheckpointKind.ACTION: ActionStatus.WAITS,
-    CheckpointKind.END: ActionStatus.RAN,
-}
+_STATUSES: dict[CheckpointKind, str] = {CheckpointKind.ACTION: ActionStatus.WAITS, CheckpointKind.END: ActionStatus.RAN}
 _HEADINGS = {
     CheckpointKind.ACTION: Block.ABOUT_TO,
     CheckpointKind.END: Block.DID_LAST,
@@ -273,7 +270,7 @@ def checkpoint_presentation(
     If `highlights` is false, no term of the task is marked. `status` is the status of the action in its run; the
     default is the status in a run whose agent waits.
     """
-    stamp = status or _DEFAULT_STATUS.get(checkpoint.kind, "")
+    stamp = status or _STATUSES.get(checkpoint.kind, "")
     read = Evidence(checkpoint)
     stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
