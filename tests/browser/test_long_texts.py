@@ -81,7 +81,7 @@ def test_a_cut_text_says_how_much_there_is_and_shows_all_of_it_at_a_press(show, 
     row = page.locator(".ia-step").first
     assert "all 1,000,000 characters" in row.text_content()
     assert END not in page.content()
-    page.get_by_role("button", name="step 1, observation: show all 1,000,000 characters").click()
+    page.get_by_role("button", name="step 1, what the agent saw: show all 1,000,000 characters").click()
     page.wait_for_selector(".ia-whole")
     assert page.locator(".ia-whole").text_content().endswith(END)
     assert len(page.locator(".ia-whole").text_content()) == 1_000_000

@@ -113,7 +113,10 @@ def refuse_late(session: Session, participant: tables.Participant) -> None:
         raise Refused(_("Your participation has ended, so your input was not recorded. You can close this page."))
     study = session.get_one(tables.Study, participant.study_id)
     if study.status != StudyStatus.OPEN:
-        was = _("The study was {status} in the meantime, so your input was not sent. Your text is saved as a draft.")
+        was = _(
+            "The study was {status} in the meantime, so your input was not sent. If you wrote a text, it is saved as a "
+            "draft."
+        )
         raise Refused(was.format(status=_(study.status)))
 
 

@@ -58,7 +58,7 @@ _NOTHING: dict[Standing, str] = {
 ANSWER, FORM, PRODUCT = "answer", "answer's form", "product"
 CALLS, ASKED, HOUSEHOLD = "calls", "asked", "household"
 """The checks of answers, a product's pages, values in calls, requests, and household tasks, for lines not broken."""
-_WITHOUT_THIS = (gettext_noop("{clause}; the trial ends after “{shown}” without this."), "")
+_WITHOUT_THIS = (gettext_noop("{clause}; the agent did not do this. Its last action is “{shown}”."), "")
 _ONLY_THERE = (gettext_noop("{clause}; “{shown}” comes from step {number}, not from the user."), "")
 _ORDERED = (gettext_noop("{clause}; step {number}, not the user, asks for more: “{shown}”."), "")
 _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {

@@ -141,11 +141,11 @@ def _extent(design: Design) -> list[str]:
         said.append(
             _("Agents retry the tasks that failed. There are at most {count} rounds.").format(count=design.trials)
         )
-    if parts > 1 and rest != "0":
+    if parts > 1 and rest != "0" and not design.washout_hours:
         pause = _("Between two parts, you can take a break of up to {count} minutes.").format(count=rest)
         said.append(_("Between two parts, you can take a break of up to 1 minute.") if rest == "1" else pause)
     if parts > 1 and (wait := design.washout_hours):
-        later = _("The next part starts at least {count} h after the end of the previous part.")
+        later = _("Each further part starts at least {count} h after the end of the previous part.")
         said.append(later.format(count=f"{wait:g}"))
     return [" ".join(said), _("You can close the page at any time. Your progress is saved.")]
 

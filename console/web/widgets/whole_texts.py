@@ -9,7 +9,7 @@ from zlib import crc32
 import streamlit as st
 
 from console.database import reading
-from console.language import _, digits
+from console.language import _, digits, gettext_noop
 from console.review.plain_text import list_cut_texts
 from console.review.presentation import Block, Presentation
 from console.runs.trajectory_rows import load_pictures
@@ -44,12 +44,21 @@ def _show(name: str, text: str) -> None:
         show_html(f'<div class="ia-sheet"><div class="ia-whole" tabindex="0">{blocks_html(text)}</div></div>')
 
 
+_NAMES = {
+    "observation": gettext_noop("what the agent saw"),
+    "belief": gettext_noop("inferred task"),
+    "opening": gettext_noop("what the agent saw first"),
+}
+"""The words on the page for the names of `list_texts`, which the digests of seen texts use."""
+
+
 def _named(name: str) -> str:
     """Return the name of a text, such as `step 3, observation`, in the visitor's language."""
     step, _comma, part = name.rpartition(", ")
+    part = _(_NAMES.get(part, part))
     if not step:
-        return _(part)
-    return _("step {number}, {tool}").format(number=step.removeprefix("step "), tool=_(part))
+        return part
+    return _("step {number}, {tool}").format(number=step.removeprefix("step "), tool=part)
 
 
 def _key(name: str, text: str) -> str:

@@ -490,7 +490,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     at.text_area(key=f"words-{item}").input("the blue one")
     stop(made.name)
     click(at, f"reject-{item}")
-    assert "in the meantime, so your input was not sent. Your text is saved as a draft" in words(at)
+    assert "in the meantime, so your input was not sent. If you wrote a text, it is saved as a draft." in words(at)
     assert standing(item_of(at, item)) == []
     assert review_queue().draft(item_id=item_of(at, item), reviewer=person.code).text == "the blue one"
 

@@ -46,7 +46,8 @@ def test_at_the_end_of_a_household_trial_each_part_is_done_or_not():
     cooled = ("cool pan 1 with fridge 1", "You cool the pan 1.")
     lines = said(at("alfworld", "put a cool pan in sidetable.", "go to shelf 1", cooled, kind=CheckpointKind.END))
     assert "met: The user asked for “cool”; step 1 matches: “cool pan 1 with fridge 1”." in lines
-    assert "broken: The user asked for “pan in sidetable”; the trial ends after “go to shelf 1” without this." in lines
+    missing = "the agent did not do this. Its last action is “go to shelf 1”."
+    assert f"broken: The user asked for “pan in sidetable”; {missing}" in lines
 
 
 def test_an_object_that_was_not_changed_is_not_the_one_to_put_down():
