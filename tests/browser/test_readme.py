@@ -81,7 +81,7 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
     said.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
     settled(page, quiet_ms=600)
-    assert said.bounding_box()["y"] < page.locator(".js-plotly-plot").first.bounding_box()["y"] < 400
+    assert said.bounding_box()["y"] < page.locator(".js-plotly-plot").first.bounding_box()["y"] < 420
     assert page.get_by_text("people finished 0 of 0").count() == 0
     screenshot(page, "study-results")
 
