@@ -51,8 +51,18 @@ LINKED: dict[str, LinkedTable] = {
     "ask": LinkedTable(
         who=("agent_id", "asker"),
         what=(
-            "run_id", "digest", "trajectory_id", "item_id", "token", "step", "answer", "action", "decision_id",
-            "policy_version", "rule", "tool",
+            "run_id",
+            "digest",
+            "trajectory_id",
+            "item_id",
+            "token",
+            "step",
+            "answer",
+            "action",
+            "decision_id",
+            "policy_version",
+            "rule",
+            "tool",
         ),
         when=("asked_ms", "deadline_ms", "answered_ms"),
         left_out={
@@ -78,9 +88,23 @@ LINKED: dict[str, LinkedTable] = {
     "decision": LinkedTable(
         who=("reviewer", "annotator_kind", "door"),
         what=(
-            "item_id", "slot_id", "decision", "label", "feedback_type", "feedback_text", "edited_action",
-            "action_digest", "submit_key", "revision", "superseded", "budget_cap", "budget_used", "seen_digest",
-            "reason_codes", "marked_steps", "answers",
+            "item_id",
+            "slot_id",
+            "decision",
+            "label",
+            "feedback_type",
+            "feedback_text",
+            "edited_action",
+            "action_digest",
+            "submit_key",
+            "revision",
+            "superseded",
+            "budget_cap",
+            "budget_used",
+            "seen_digest",
+            "reason_codes",
+            "marked_steps",
+            "answers",
         ),
         when=("claimed_ms", "decided_ms", "withdrawn_ms", "delivered_ms"),
         left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},
@@ -96,9 +120,28 @@ LINKED: dict[str, LinkedTable] = {
     ),
     "run": LinkedTable(
         what=(
-            "name", "kind", "environment", "actor", "source_run_id", "study_id", "critical", "ends", "detector",
-            "threshold", "seed", "budget_cap", "budget_percent", "halted_free", "feedback_mode", "reviews_per_item",
-            "blind", "lease_ms", "undo_ms", "trials", "options", "tags",
+            "name",
+            "kind",
+            "environment",
+            "actor",
+            "source_run_id",
+            "study_id",
+            "critical",
+            "ends",
+            "detector",
+            "threshold",
+            "seed",
+            "budget_cap",
+            "budget_percent",
+            "halted_free",
+            "feedback_mode",
+            "reviews_per_item",
+            "blind",
+            "lease_ms",
+            "undo_ms",
+            "trials",
+            "options",
+            "tags",
         ),
         when=("created_ms", "archived_ms"),
         run="id",
@@ -122,8 +165,19 @@ LINKED: dict[str, LinkedTable] = {
     "carried_check": LinkedTable(
         who=("agent_id",),
         what=(
-            "run", "token", "digest", "task_key", "instruction_digest", "trial", "step", "action_digest", "begun",
-            "answer", "feedback_text", "reason_codes", "marked_steps",
+            "run",
+            "token",
+            "digest",
+            "task_key",
+            "instruction_digest",
+            "trial",
+            "step",
+            "action_digest",
+            "begun",
+            "answer",
+            "feedback_text",
+            "reason_codes",
+            "marked_steps",
         ),
         when=("at_ms",),
     ),
@@ -142,7 +196,7 @@ LINKED: dict[str, LinkedTable] = {
         when=("at_ms",),
         run="run_id",
     ),
-}  # fmt: skip
+}
 """All linked tables by name. Add a new column of these tables to a part or, with a reason, to `left_out`."""
 
 NOT_LINKED = {
@@ -176,12 +230,18 @@ NOT_LINKED = {
     "notice_channel": "where a person gets notices, which decide nothing",
     **dict.fromkeys(
         (
-            "study", "participant", "assignment", "probe", "study_invitation", "questionnaire_answer", "confidence",
+            "study",
+            "participant",
+            "assignment",
+            "probe",
+            "study_invitation",
+            "questionnaire_answer",
+            "confidence",
             "page_event",
         ),
         "data of a study, in which nothing runs; its changes of status are events",
     ),
-}  # fmt: skip
+}
 """The tables without linked rows, each with the reason."""
 
 TOUCHED = "touched_row"

@@ -102,7 +102,7 @@ def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
 
 def emit_table(
     rows: Rows, columns: Sequence[str], as_json: bool, *, empty: str = "", shown: Rows | None = None
-) -> None:  # fmt: skip
+) -> None:
     """Print all rows as JSON if `as_json` is true, else these columns of `shown` (default: the rows) as a table."""
     if as_json:
         emit_json(rows)

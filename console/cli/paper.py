@@ -83,16 +83,19 @@ def _add_command(paper: str, text: str, left_out: tuple[str, ...], trials: int =
 
 
 _add_command(
-    "inferact", "Reproduce InferAct: detection, calibration, success by feedback, outcomes and the quota.",
+    "inferact",
+    "Reproduce InferAct: detection, calibration, success by feedback, outcomes and the quota.",
     ("iterations", "fine_errors"),
-)  # fmt: skip
+)
 _add_command(
-    "devils-advocate", "Reproduce Devil's Advocate: success, actions per trial and plan revisions.",
-    ("iterations", "fine_errors"), trials=6,
-)  # fmt: skip
+    "devils-advocate",
+    "Reproduce Devil's Advocate: success, actions per trial and plan revisions.",
+    ("iterations", "fine_errors"),
+    trials=6,
+)
 _add_command(
     "autoplan", "Reproduce AutoPlan: success by type of household task, and accuracy on questions.", ("trials",)
-)  # fmt: skip
+)
 
 
 def _reproduce(asking: SimpleNamespace, asked: dict[str, Any]) -> None:

@@ -70,9 +70,18 @@ def list_studies(as_json: Json = False) -> None:
     with reading() as session:
         rows = [lifecycle.summary(session, study) for study in lifecycle.list_studies(session)]
     columns = (
-        "study", "status", "comparison", "conditions", "tasks", "trials", "participants", "joined", "finished",
-        "people", "people_finished",
-    )  # fmt: skip
+        "study",
+        "status",
+        "comparison",
+        "conditions",
+        "tasks",
+        "trials",
+        "participants",
+        "joined",
+        "finished",
+        "people",
+        "people_finished",
+    )
     emit_table(rows, columns, as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
 
 

@@ -159,7 +159,7 @@ def estimate_power(
 
 def _show_powers(
     design: Design, asked: Sequence[Assumptions], powers: Sequence[Power], simulations: int, *, as_json: bool
-) -> None:  # fmt: skip
+) -> None:
     from console.studies.design.power import compared_levels  # scipy, which few commands need
     from console.studies.design.procedure import describe_assumptions
 
@@ -183,9 +183,7 @@ def _show_powers(
         say("The design supports no claim over tasks: the power is that of a claim on its own tasks only.")
 
 
-def _show_curve(
-    design: Design, assumed: Assumptions, tasks: Sequence[int], simulations: int, *, as_json: bool
-) -> None:  # fmt: skip
+def _show_curve(design: Design, assumed: Assumptions, tasks: Sequence[int], simulations: int, *, as_json: bool) -> None:
     from console.studies.design.power import recruit  # scipy, which few commands need
     from console.studies.design.procedure import describe_assumptions
 

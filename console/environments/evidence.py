@@ -200,9 +200,10 @@ class Evidence:
         size = " ".join(own)
         return any(
             re.search(rf"(?<![^\W_]){re.escape(other)}(?![^\W_])", text)
-            for group in _SIZES if size in group
+            for group in _SIZES
+            if size in group
             for other in group
-        )  # fmt: skip
+        )
 
     @cached_property
     def thought(self) -> str:
@@ -289,6 +290,14 @@ def _stems(text: str) -> frozenset[str]:
 
 
 __all__ = [
-    "EXACT", "LIMITS", "NONE_ASKED", "NONE_CHOSEN", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState",
+    "EXACT",
+    "LIMITS",
+    "NONE_ASKED",
+    "NONE_CHOSEN",
+    "ORIGIN",
+    "WORDS",
+    "Evidence",
+    "EvidenceTable",
+    "TermState",
     "evidence_of",
-]  # fmt: skip
+]

@@ -156,8 +156,17 @@ class BatchOffice:
         return self.folder / f"lacks-{hashlib.sha256(where.encode()).hexdigest()[:16]}.json"
 
 
-_PROBED = ("temperature", "max_tokens", "max_completion_tokens", "n", "logprobs", "top_logprobs", "seed",
-           "response_format", "reasoning_effort")  # fmt: skip
+_PROBED = (
+    "temperature",
+    "max_tokens",
+    "max_completion_tokens",
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "seed",
+    "response_format",
+    "reasoning_effort",
+)
 
 
 class _Deferring(Transport):

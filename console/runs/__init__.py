@@ -157,10 +157,22 @@ class RunOptions:
 
 
 _KINDS: dict[str, type] = {
-    "view": dict, "costs": dict, "reasons": list, "questions": list, "goes_on": bool, "budget_frozen": bool,
-    "playing": bool, "narrowed": bool, "plans": dict, "explores": bool, "rates_answers": bool, "audited": float,
-    "audit_strata": dict, "every_action": bool, "traced_by": str,
-}  # fmt: skip
+    "view": dict,
+    "costs": dict,
+    "reasons": list,
+    "questions": list,
+    "goes_on": bool,
+    "budget_frozen": bool,
+    "playing": bool,
+    "narrowed": bool,
+    "plans": dict,
+    "explores": bool,
+    "rates_answers": bool,
+    "audited": float,
+    "audit_strata": dict,
+    "every_action": bool,
+    "traced_by": str,
+}
 
 
 def run_options(run: tables.Run) -> RunOptions:

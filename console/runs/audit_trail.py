@@ -92,10 +92,22 @@ def as_csv(found: list[AuditEntry]) -> bytes:
     columns += [Column(name) for name in ("run", "who", "kind", "subject", "door", "where")]
     columns += [Column(name, ColumnKind.JSON) for name in ("before", "after", "detail")] + [Column("sentence")]
     rows = [
-        (one.event_id, one.at_ms, one.run, one.who, one.kind, one.subject, one.door, one.place,
-         _json(one.before), _json(one.after), _json(one.detail), entry_sentence(one))
+        (
+            one.event_id,
+            one.at_ms,
+            one.run,
+            one.who,
+            one.kind,
+            one.subject,
+            one.door,
+            one.place,
+            _json(one.before),
+            _json(one.after),
+            _json(one.detail),
+            entry_sentence(one),
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     stream = BytesIO()
     FORMATS["csv"].write(columns, [rows], stream)
     return stream.getvalue()

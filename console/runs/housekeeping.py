@@ -124,10 +124,16 @@ def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
         .order_by(col(made.id).desc())
     )
     return [
-        {"import_id": row.id, "file": row.file, "at": runs.iso(row.created_ms), "imported": row.imported,
-         "still_there": left, "undone": row.undone_ms is not None}
+        {
+            "import_id": row.id,
+            "file": row.file,
+            "at": runs.iso(row.created_ms),
+            "imported": row.imported,
+            "still_there": left,
+            "undone": row.undone_ms is not None,
+        }
         for row, left in session.exec(statement)
-    ]  # fmt: skip
+    ]
 
 
 def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.Run, int]:

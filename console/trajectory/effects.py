@@ -342,6 +342,21 @@ def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
 
 
 __all__ = [
-    "ASKING", "CHANGING", "GRAVE_COMMANDS", "HANDOVER", "IN_WORDS", "IRREVERSIBLE", "RECIPIENTS", "TURNS",
-    "UNREAD_CODE", "Effect", "Kind", "code_effects", "effects", "find_kind", "gravest", "is_verb", "shell_effects",
-]  # fmt: skip
+    "ASKING",
+    "CHANGING",
+    "GRAVE_COMMANDS",
+    "HANDOVER",
+    "IN_WORDS",
+    "IRREVERSIBLE",
+    "RECIPIENTS",
+    "TURNS",
+    "UNREAD_CODE",
+    "Effect",
+    "Kind",
+    "code_effects",
+    "effects",
+    "find_kind",
+    "gravest",
+    "is_verb",
+    "shell_effects",
+]

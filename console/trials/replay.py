@@ -218,9 +218,18 @@ def _recorded(
 
 _TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 _COPIED = [
-    "trial", "environment", "outcome", "recorded_outcome", "label", "carried_over", "critical_action", "n_steps",
-    "n_critical", "digest", "source",
-]  # fmt: skip
+    "trial",
+    "environment",
+    "outcome",
+    "recorded_outcome",
+    "label",
+    "carried_over",
+    "critical_action",
+    "n_steps",
+    "n_critical",
+    "digest",
+    "source",
+]
 
 
 def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Trajectory, tables.Task, str]]) -> None:

@@ -23,8 +23,12 @@ def _words(row: str) -> str:
         f"coalesce(json_extract({row}.body, '$.{name}'), '')" for name in ("instruction", "critical_action")
     )
     key = f"coalesce(json_extract({row}.body, '$.task_id'), '')"
-    texts = (f"{task} || char(10) || {key}", f"{step.format('action')} || char(10) || {pending}",
-             step.format("observation"), step.format("thought"))  # fmt: skip
+    texts = (
+        f"{task} || char(10) || {key}",
+        f"{step.format('action')} || char(10) || {pending}",
+        step.format("observation"),
+        step.format("thought"),
+    )
     return f"{row}.trajectory_id, {', '.join(texts)}"
 
 

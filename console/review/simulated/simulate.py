@@ -107,8 +107,12 @@ def _check(noise: Noise) -> None:
 
 def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Waiting]:
     item, record, task, body, verdict = (
-        tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody, tables.Verdict,
-    )  # fmt: skip
+        tables.Item,
+        tables.Trajectory,
+        tables.Task,
+        tables.TrajectoryBody,
+        tables.Verdict,
+    )
     statement = (
         select(item, task, body.body, func.coalesce(verdict.probability, verdict.score))
         .join(record, col(record.id) == item.trajectory_id)

@@ -37,9 +37,7 @@ _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
 
 
-def export(
-    url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True, pictures: bool = False
-) -> int:  # fmt: skip
+def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True, pictures: bool = False) -> int:
     """Write a run's records in the format of the file's suffix and return the number of rows; on error, write no file.
 
     `pictures` adds the bytes of each picture once, to trajectories in a .jsonl file only. Raise Unknown for an unknown
@@ -54,7 +52,7 @@ def export(
 
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
-) -> bytes:  # fmt: skip
+) -> bytes:
     """Return a run's records as a file; omit gold labels and refuse kinds with outcomes if `researcher` is false."""
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
@@ -182,7 +180,7 @@ def _unfinished_path(path: Path) -> Path:
 
 def _write(
     opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool, pictures: bool
-) -> int:  # fmt: skip
+) -> int:
     if kind not in KINDS:
         raise LAYOUTS.refusal(kind, also=KINDS)
     if pictures and (KINDS[kind] is not TRAJECTORIES or format is not FORMATS["jsonl"]):

@@ -85,8 +85,10 @@ def _at_last(frames: Frames) -> pd.DataFrame:
 
 
 def _family(measure: str, kind: str, stated: pd.DataFrame, values: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    wanted = {str(name): dict(zip(rows["condition"], rows["weight"].astype(float), strict=True))
-              for name, rows in stated.groupby("contrast", sort=False)}  # fmt: skip
+    wanted = {
+        str(name): dict(zip(rows["condition"], rows["weight"].astype(float), strict=True))
+        for name, rows in stated.groupby("contrast", sort=False)
+    }
     asked = stated.drop_duplicates("contrast").set_index("contrast")
     scale = _SCALES.get(measure, 1.0)
     fit = estimate_contrasts(values, "value", wanted, scale)

@@ -54,9 +54,16 @@ def burn_down(frames: Frames) -> pd.DataFrame:
     for (condition, trial, kind), part in moved.groupby(_BURNT, sort=True):
         inside = (caught["condition"] == condition) & (caught["trial"] == trial) & (caught["annotator_kind"] == kind)
         found = caught[inside]["minute"]
-        rows += _points(part.sort_values("minute", kind="stable"), np.sort(found.to_numpy(dtype=np.float64)),
-                        {"condition": condition, "trial": trial, "cap": caps.get((condition, trial, kind)),
-                         "reviewers": NAMES.get(str(kind), str(kind))})  # fmt: skip
+        rows += _points(
+            part.sort_values("minute", kind="stable"),
+            np.sort(found.to_numpy(dtype=np.float64)),
+            {
+                "condition": condition,
+                "trial": trial,
+                "cap": caps.get((condition, trial, kind)),
+                "reviewers": NAMES.get(str(kind), str(kind)),
+            },
+        )
     return table(rows, "condition$ trial# minute used# caught cap reviewers$")
 
 

@@ -55,8 +55,10 @@ def describe_confidence(shown: pd.DataFrame) -> str:
     """State how confident people were in correct and in wrong decisions."""
     if len(shown) < len(_SURE) or shown["mean"].isna().any():
         return "Confidence in correct and wrong decisions cannot be compared."
-    told = {row["decisions"]: f"{row['mean']:.2f} in {_WHICH[row['decisions']]} ({counted(row['n'], 'participant')})"
-            for row in shown.to_dict("records")}  # fmt: skip
+    told = {
+        row["decisions"]: f"{row['mean']:.2f} in {_WHICH[row['decisions']]} ({counted(row['n'], 'participant')})"
+        for row in shown.to_dict("records")
+    }
     return f"Mean confidence is {told['right']} and {told['wrong']}."
 
 

@@ -190,8 +190,11 @@ def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _signals(condition: str, part: pd.DataFrame) -> str:
     rows = by_figure(part)
-    said = [f"{words} is {rows[name]['value']:.2f}{span(rows[name], '.2f')}" for name, words in _SIGNALS.items()
-            if name in rows]  # fmt: skip
+    said = [
+        f"{words} is {rows[name]['value']:.2f}{span(rows[name], '.2f')}"
+        for name, words in _SIGNALS.items()
+        if name in rows
+    ]
     return f"Under {condition}, {' and '.join(said)}."
 
 

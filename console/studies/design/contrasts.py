@@ -131,11 +131,21 @@ def _pairs(bases: Sequence[Condition], arms: Sequence[Condition]) -> Iterator[tu
 
 def plan_rows(design: Design) -> list[dict[str, Any]]:
     """Return the contrasts as tidy rows: one row per contrast and condition with a weight in that contrast."""
-    family = {"correction": design.estimands.correction, "alpha": design.estimands.alpha,
-              "equivalence": design.estimands.equivalence}  # fmt: skip
+    family = {
+        "correction": design.estimands.correction,
+        "alpha": design.estimands.alpha,
+        "equivalence": design.estimands.equivalence,
+    }
     return [
-        {"measure": one.measure, "contrast": one.name, "kind": one.kind, "question": one.asks, "condition": condition,
-         "weight": weight, **family}
+        {
+            "measure": one.measure,
+            "contrast": one.name,
+            "kind": one.kind,
+            "question": one.asks,
+            "condition": condition,
+            "weight": weight,
+            **family,
+        }
         for one in planned_contrasts(design)
         for condition, weight in one.weights.items()
-    ]  # fmt: skip
+    ]

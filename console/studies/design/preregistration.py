@@ -79,9 +79,20 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 _CAME_LATER = (
-    "language", "halted_free", "same_tasks", "washout_hours", "instruments", "questionnaires", "confidence",
-    "interaction_trace", "debriefing", "exclusions", "recruiting", "quiz", "pilot",
-)  # fmt: skip
+    "language",
+    "halted_free",
+    "same_tasks",
+    "washout_hours",
+    "instruments",
+    "questionnaires",
+    "confidence",
+    "interaction_trace",
+    "debriefing",
+    "exclusions",
+    "recruiting",
+    "quiz",
+    "pilot",
+)
 
 
 def _without_unset(design: Design) -> dict[str, Any]:

@@ -145,8 +145,10 @@ def paragraphs(design: Design, frames: Frames) -> list[tuple[str, str]]:
 
 def condition_table(design: Design) -> pd.DataFrame:
     """Return one row per condition, with its level of every factor."""
-    rows = [{"condition": arm.name, **{FACTORS[name].title: arm.levels[name] for name in FACTORS}}
-            for arm in conditions(design)]  # fmt: skip
+    rows = [
+        {"condition": arm.name, **{FACTORS[name].title: arm.levels[name] for name in FACTORS}}
+        for arm in conditions(design)
+    ]
     return pd.DataFrame(rows)
 
 

@@ -24,11 +24,22 @@ from console.studies.results.study_tables import budget, history, items, ledger,
 from console.studies.results.summary import Headline, data_versions, headline
 
 TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
-    "decisions": decisions, "items": items, "success": success, "outcomes": outcomes, "participants": participants,
-    "allocation": allocation, "budget": budget, "ledger": ledger, "plan": plan, "history": history,
-    "questionnaires": questionnaires, "scales": scales, "page_times": page_times, "trace": trace,
+    "decisions": decisions,
+    "items": items,
+    "success": success,
+    "outcomes": outcomes,
+    "participants": participants,
+    "allocation": allocation,
+    "budget": budget,
+    "ledger": ledger,
+    "plan": plan,
+    "history": history,
+    "questionnaires": questionnaires,
+    "scales": scales,
+    "page_times": page_times,
+    "trace": trace,
     "exclusions": exclusions,
-}  # fmt: skip
+}
 
 
 def frames(session: Session, study_id: int) -> dict[str, pd.DataFrame]:

@@ -64,16 +64,28 @@ def settle(
     if unit in own:
         raise Refused(f"{adjudicator} has labelled {unit} as a reviewer. Let another person settle the label.")
     row = tables.Adjudication(
-        study_id=of.study_id, run_id=of.run_id, unit=unit, revision=known[unit].revision + 1, label=str(label),
-        note=note.strip(), adjudicator=adjudicator.strip(), at_ms=now_ms,
-    )  # fmt: skip
+        study_id=of.study_id,
+        run_id=of.run_id,
+        unit=unit,
+        revision=known[unit].revision + 1,
+        label=str(label),
+        note=note.strip(),
+        adjudicator=adjudicator.strip(),
+        at_ms=now_ms,
+    )
     session.add(row)
     run = session.get(tables.Run, of.run_id) if of.run_id is not None else None
     before = known[unit].settled
     audit_log.record(
-        session, run, "label settled", now_ms, by=by or By(adjudicator.strip(), Door.PYTHON), subject=unit,
-        before=before, after=str(label),
-    )  # fmt: skip
+        session,
+        run,
+        "label settled",
+        now_ms,
+        by=by or By(adjudicator.strip(), Door.PYTHON),
+        subject=unit,
+        before=before,
+        after=str(label),
+    )
     return row
 
 

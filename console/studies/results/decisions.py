@@ -26,16 +26,30 @@ _decision, _item, _task, _verdict, _trajectory, _probe, _event = (
 )
 
 _JUDGED: dict[str, Any] = {
-    "decision_id": _decision.c.id, "item_id": _item.c.id, "task_id": _task.c.task_key,
-    "environment": _trajectory.c.environment, "trial": _trajectory.c.trial, "step": _item.c.step,
-    "checkpoint": _item.c.kind, "purpose": _probe.c.purpose, "expected": _probe.c.expected,
-    "label": _decision.c.label, "trajectory_label": _trajectory.c.label,
-}  # fmt: skip
+    "decision_id": _decision.c.id,
+    "item_id": _item.c.id,
+    "task_id": _task.c.task_key,
+    "environment": _trajectory.c.environment,
+    "trial": _trajectory.c.trial,
+    "step": _item.c.step,
+    "checkpoint": _item.c.kind,
+    "purpose": _probe.c.purpose,
+    "expected": _probe.c.expected,
+    "label": _decision.c.label,
+    "trajectory_label": _trajectory.c.label,
+}
 _SELECTED: dict[str, Any] = {
-    **_JUDGED, "detector": _verdict.c.detector, "score": _verdict.c.score, "threshold": _verdict.c.threshold,
-    "flagged": _verdict.c.flagged, "decision": _decision.c.decision, "feedback_text": _decision.c.feedback_text,
-    "claimed_ms": _decision.c.claimed_ms, "decided_ms": _decision.c.decided_ms, "next_trial_outcome": next_outcome,
-}  # fmt: skip
+    **_JUDGED,
+    "detector": _verdict.c.detector,
+    "score": _verdict.c.score,
+    "threshold": _verdict.c.threshold,
+    "flagged": _verdict.c.flagged,
+    "decision": _decision.c.decision,
+    "feedback_text": _decision.c.feedback_text,
+    "claimed_ms": _decision.c.claimed_ms,
+    "decided_ms": _decision.c.decided_ms,
+    "next_trial_outcome": next_outcome,
+}
 _JOINED = (
     _item.join(_decision, _decision.c.item_id == _item.c.id)
     .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)

@@ -37,11 +37,21 @@ def participants(session: Session, study_id: int) -> pd.DataFrame:
     statement = select(person).where(person.study_id == study_id).order_by(col(person.number), col(person.id))
     name = session.get_one(tables.Study, study_id).name
     rows = [
-        (name, who.code, kind_of(who), who.kind, who.stage, who.joined_ms, who.finished_ms, done[who.id or 0],
-         decided.get(who.id or 0, 0), who.answers)
+        (
+            name,
+            who.code,
+            kind_of(who),
+            who.kind,
+            who.stage,
+            who.joined_ms,
+            who.finished_ms,
+            done[who.id or 0],
+            decided.get(who.id or 0, 0),
+            who.answers,
+        )
         for who in session.exec(statement)
         if who.stage != "free"
-    ]  # fmt: skip
+    ]
     return table_of("participants", rows)
 
 
@@ -229,9 +239,18 @@ def _values(made: pd.DataFrame, failed: int) -> dict[str, float | None]:
 
 
 COLUMNS = (
-    "participant", "outside_id", "state", "completion_code", "joined_at", "finished_at", "decisions", "right",
-    "excluded_by", "bonus", "currency",
-)  # fmt: skip
+    "participant",
+    "outside_id",
+    "state",
+    "completion_code",
+    "joined_at",
+    "finished_at",
+    "decisions",
+    "right",
+    "excluded_by",
+    "bonus",
+    "currency",
+)
 _NOBODY = (ParticipantStage.FREE, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
 _STATES = {
     ParticipantStage.FINISHED: "finished",

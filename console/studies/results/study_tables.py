@@ -175,12 +175,22 @@ _solved_later = (
 )
 
 _SELECTED: dict[str, Any] = {
-    "item_id": _item.c.id, "task_id": _task.c.task_key, "trial": _item.c.trial, "step": _item.c.step,
-    "checkpoint": _item.c.kind, "status": _item.c.status, "detector": _verdict.c.detector, "score": _verdict.c.score,
-    "probability": _verdict.c.probability, "threshold": _verdict.c.threshold, "flagged": _verdict.c.flagged,
-    "trajectory_label": _record.c.label, "label": _decision.c.label, "decided_at": _decision.c.decided_ms,
+    "item_id": _item.c.id,
+    "task_id": _task.c.task_key,
+    "trial": _item.c.trial,
+    "step": _item.c.step,
+    "checkpoint": _item.c.kind,
+    "status": _item.c.status,
+    "detector": _verdict.c.detector,
+    "score": _verdict.c.score,
+    "probability": _verdict.c.probability,
+    "threshold": _verdict.c.threshold,
+    "flagged": _verdict.c.flagged,
+    "trajectory_label": _record.c.label,
+    "label": _decision.c.label,
+    "decided_at": _decision.c.decided_ms,
     "solved_later": _solved_later,
-}  # fmt: skip
+}
 
 
 def items(session: Session, study_id: int) -> pd.DataFrame:

@@ -21,10 +21,19 @@ _tables = Table.metadata.tables
 _study, _person, _place, _settled, _item, _decision, _run, _record, _event, _budget, _ledger = (
     _tables[name]
     for name in (
-        "study", "participant", "assignment", "adjudication", "item", "decision", "run", "trajectory", "event",
-        "budget", "ledger",
+        "study",
+        "participant",
+        "assignment",
+        "adjudication",
+        "item",
+        "decision",
+        "run",
+        "trajectory",
+        "event",
+        "budget",
+        "ledger",
     )
-)  # fmt: skip
+)
 _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answer", "page_event", "confidence"))
 
 
@@ -112,10 +121,15 @@ def data_versions(session: Session, study_id: int) -> DataVersions:
         runs[place.participant_id] += [place.run_id, place.checks_run_id]
     facts = _of_runs(session, sorted({run for each in runs.values() for run in each if run is not None}))
     own = {
-        who.code: _digest(study, settled, who, [one for one in places if one.participant_id == who.id],
-                          [facts.get(run) for run in runs[who.id]])
+        who.code: _digest(
+            study,
+            settled,
+            who,
+            [one for one in places if one.participant_id == who.id],
+            [facts.get(run) for run in runs[who.id]],
+        )
         for who in people
-    }  # fmt: skip
+    }
     return DataVersions(_digest(study, people, places, settled, _told(session, study_id), sorted(facts.items())), own)
 
 

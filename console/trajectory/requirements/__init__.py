@@ -15,6 +15,15 @@ from console.trajectory.requirements.lines import (
 )
 
 __all__ = [
-    "Line", "LineKey", "Quote", "QuotePlace", "Requirement", "RequirementKind", "RequirementTable", "Standing",
-    "find_quote", "text_at", "verify",
-]  # fmt: skip
+    "Line",
+    "LineKey",
+    "Quote",
+    "QuotePlace",
+    "Requirement",
+    "RequirementKind",
+    "RequirementTable",
+    "Standing",
+    "find_quote",
+    "text_at",
+    "verify",
+]

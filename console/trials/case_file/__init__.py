@@ -9,6 +9,12 @@ from console.trials.case_file.contents import CaseFile, Section, gather
 from console.trials.case_file.writing import make_case_file, render_case_file, write_case_file
 
 __all__ = [
-    "CaseFile", "CheckedFile", "Section", "check_case_file", "gather", "make_case_file", "render_case_file",
+    "CaseFile",
+    "CheckedFile",
+    "Section",
+    "check_case_file",
+    "gather",
+    "make_case_file",
+    "render_case_file",
     "write_case_file",
-]  # fmt: skip
+]

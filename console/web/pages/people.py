@@ -28,8 +28,15 @@ def show_people(identity: Identity) -> None:
     st.header("Accounts", anchor=False)
     with reading() as session:
         known = people.list_people(session)
-    rows = [{"Name": one.name, "Roles": one.roles.replace(",", ", "), "Since (UTC)": _day(one.created_ms),
-             "Disabled (UTC)": _day(one.disabled_ms)} for one in known]  # fmt: skip
+    rows = [
+        {
+            "Name": one.name,
+            "Roles": one.roles.replace(",", ", "),
+            "Since (UTC)": _day(one.created_ms),
+            "Disabled (UTC)": _day(one.disabled_ms),
+        }
+        for one in known
+    ]
     st.dataframe(rows, key="people", hide_index=True, placeholder="–")
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):
@@ -50,8 +57,15 @@ def show_agents() -> None:
     with reading() as session:
         known = agents.list_agents(session)
     if known:
-        rows = [{"Agent": one.name, "Since (UTC)": _day(one.created_ms), "Last seen (UTC)": _day(one.seen_ms),
-                 "Disabled (UTC)": _day(one.disabled_ms)} for one in known]  # fmt: skip
+        rows = [
+            {
+                "Agent": one.name,
+                "Since (UTC)": _day(one.created_ms),
+                "Last seen (UTC)": _day(one.seen_ms),
+                "Disabled (UTC)": _day(one.disabled_ms),
+            }
+            for one in known
+        ]
         st.dataframe(rows, key="agents", hide_index=True, placeholder="–")
     else:
         show_empty_state("No agents yet", "Add an agent below to get its token, or run: inferact agent add NAME")

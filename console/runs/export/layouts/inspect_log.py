@@ -18,8 +18,13 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
 
 _SCORES = {Label.ALIGNED: "C", Label.MISALIGNED: "I"}
-_DECISIONS = {DecisionKind.APPROVE: "approve", DecisionKind.EDIT: "modify", DecisionKind.REJECT: "reject",
-              DecisionKind.RESPOND: "reject", DecisionKind.ESCALATE: "escalate"}  # fmt: skip
+_DECISIONS = {
+    DecisionKind.APPROVE: "approve",
+    DecisionKind.EDIT: "modify",
+    DecisionKind.REJECT: "reject",
+    DecisionKind.RESPOND: "reject",
+    DecisionKind.ESCALATE: "escalate",
+}
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:

@@ -74,9 +74,15 @@ def _trace_id(source: RunRecords, one: Reviewed) -> str:
 
 
 def _step(
-    trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
-    heard: list[dict[str, Any]], events: list[Any],
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    trace: str,
+    root: str,
+    index: int,
+    at: int,
+    step: Step,
+    named: list[tuple[str, Call]],
+    heard: list[dict[str, Any]],
+    events: list[Any],
+) -> Iterator[dict[str, Any]]:
     """Yield a span for the model's turn with its new input, then one span per call; the last span holds the result."""
     turn = _id(f"{trace}/{index}", 16)
     output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
