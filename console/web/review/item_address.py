@@ -24,6 +24,8 @@ from storage.queue import Claim, NoClaim, NoClaimReason
 
 _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "trajectories"))
 
+_LATE_MS = 2_000
+"""The time after which an address that names the previous item again is the visitor's own, in ms."""
 _LONGEST = 18
 """The number of digits that fit a database integer."""
 
@@ -46,8 +48,9 @@ def wanted_item(session: Session) -> str | None:
     if wanted == st.session_state.get("item_in_address"):
         st.session_state["item_left"] = None
         return None
-    # A browser that has not yet received the new address still sends the previous one.
-    if wanted is None or wanted == st.session_state.get("item_left"):
+    left, left_ms = st.session_state.get("item_left") or (None, 0)
+    # A browser that has not yet received the new address still sends the previous one; later, this is its Back button.
+    if wanted is None or (wanted == left and now_ms() - left_ms < _LATE_MS):
         return None
     item = _named(session, wanted)
     run = session.get(tables.Run, item.run_id) if item else None
@@ -171,7 +174,7 @@ def name_in_address(item: int | None) -> None:
     named = None if item is None else str(item)
     earlier = st.session_state.get("item_in_address")
     if earlier != named:
-        st.session_state["item_left"] = earlier
+        st.session_state["item_left"] = (earlier, now_ms())
     st.session_state["item_in_address"] = named
     if named is None:
         st.query_params.pop("item", None)

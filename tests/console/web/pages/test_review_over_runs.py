@@ -87,6 +87,15 @@ def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item
     assert is_decided(at)
 
 
+def test_back_in_the_browser_opens_the_decided_item(open_page, kettles):
+    at = open_page("review", run=kettles, role="reviewer")
+    first = approve(at)
+    at.session_state["item_left"] = (str(first), now_ms() - 3_000)
+    at.query_params["item"] = str(first)
+    at.run()
+    assert is_decided(at)
+
+
 def test_a_decided_action_of_an_agent_shows_what_became_of_it(open_page, data_dir, words):
     ask("support", 1)
     at = open_page("review", role="reviewer")
