@@ -80,6 +80,7 @@ class Environment:
     the previous state, if any; `answering` is the action that answers a task, with the slot `{answer}`. `type_option`
     is the task option with the task type, if the environment has several types. At most `most_worlds` of its worlds are
     open at the same time in a process (None: as many as the run plays), and a call may take `action_timeout_s` seconds.
+    `is_in_process` tells whether the world of a task exists only in this process, so that a crash undoes its actions.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Environment:
     type_option: str = ""
     most_worlds: int | None = None
     action_timeout_s: float = 300.0
+    is_in_process: Callable[[TaskSpec], bool] = lambda task: False
 
     def task_type(self, task: TaskSpec) -> str:
         """Return the type of a task, or "" if the environment has only one."""

@@ -13,6 +13,7 @@ from console.trajectory import Outcome
 from console.trials import store
 from console.trials.play import Approved
 from console.trials.round import Advance
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import UNREVIEWED, ItemStatus
@@ -28,8 +29,11 @@ _REFUSED = {
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.ERROR)
 
 
-def end_unknown_executions(run: tables.Run, done: Advance) -> None:
-    """End every trial whose engine crashed while starting a critical action, because the action may have run."""
+def settle_unfinished_actions(run: tables.Run, cast: ActorAndEnvironments, done: Advance) -> None:
+    """End every trial whose engine crashed during a critical action, because the action may have run.
+
+    If the world existed only in the crashed process, the crash has undone the action, so the trial is held before it.
+    """
     intent, record = tables.Intent, tables.Trajectory
     statement = (
         select(record.id)
@@ -39,6 +43,10 @@ def end_unknown_executions(run: tables.Run, done: Advance) -> None:
     with writing() as session:
         ids = [id for id in session.exec(statement) if id is not None]
         for trial in store.load_trials(session, ids):
+            if cast.environment(trial.task.environment).is_in_process(trial.task) and store.undo_begun_action(
+                session, run, trial, now_ms()
+            ):
+                continue
             store.store_end(session, run, trial, Outcome.ERROR, store.UNKNOWN_EXECUTION, now_ms())
             done.unknown += 1
 

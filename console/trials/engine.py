@@ -90,7 +90,7 @@ def get_live_run(run_name: str) -> tables.Run:
 
 async def _rounds(context: RoundContext, progress: Progress | None, onward: bool, retries: bool) -> None:
     run, done = context.run, context.done
-    apply_decisions.end_unknown_executions(run, done)
+    apply_decisions.settle_unfinished_actions(run, context.actor_and_environments, done)
     if onward:
         apply_decisions.deliver_decisions(run, done)
     approved = apply_decisions.settle_trials(run, done)

@@ -152,14 +152,15 @@ async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
 async def _run_critical(
     context: RoundContext, trial: Trial, world: WorldThread, move: Move, approved: Approved
 ) -> bool:
-    trial.record = store.resume_trial(trial.record, critical_action=approved.action)
+    begun = store.begin_action(trial.record, move, approved.action)
 
     def intend(session: Session) -> None:
-        step = len(trial.record.steps)
+        step = len(begun.steps)
         trajectory_rows.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
-        trajectory_rows.write(session, trial.id, trial.record, context.patterns)
+        trajectory_rows.write(session, trial.id, begun, context.patterns)
 
     await context.group_commit.write(intend)
+    trial.record = store.resume_trial(begun, critical_action=approved.action)
     extra = dict(move.extra) if approved.decision_id is None else {**move.extra, "decision_id": approved.decision_id}
     if approved.edited:
         extra |= {"instead_of": move.action, "remedy": approved.action in move.extra.get("remedies", ())}

@@ -25,7 +25,7 @@ RELEASED = "simulation"
 UNKNOWN_EXECUTION = "execution unknown"
 """The reason of a trial that ended because the result of its approved action was never stored."""
 
-_THOUGHT, _EXTRA = "pending_thought", "pending_extra"
+_THOUGHT, _EXTRA, _ACTION = "pending_thought", "pending_extra", "pending_action"
 
 
 @dataclass(slots=True)
@@ -81,6 +81,27 @@ def hold_trial(record: Trajectory, move: Move) -> Trajectory:
     return replace(record, outcome=Outcome.PAUSED, critical_action=move.action, extra=extra)
 
 
+def begin_action(record: Trajectory, move: Move, action: str) -> Trajectory:
+    """Return the held trajectory as running this action, which the reviewers may have edited, with the held move."""
+    held = hold_trial(record, move)
+    return replace(held, outcome=Outcome.RUNNING, critical_action=action, extra={**held.extra, _ACTION: move.action})
+
+
+def undo_begun_action(session: Session, run: tables.Run, trial: Trial, at_ms: int) -> bool:
+    """Hold a trial from `begin_action` before its action, and record that a crash undid it; False without a move."""
+    record = trial.record
+    action = record.extra.get(_ACTION)
+    if action is None:
+        return False
+    extra = {name: value for name, value in record.extra.items() if name != _ACTION}
+    trial.record = replace(record, outcome=Outcome.PAUSED, critical_action=action, extra=extra)
+    withdraw_intent(session, trial.id, len(record.steps))
+    write(session, trial.id, trial.record, orjson.loads(run.critical))
+    detail = {"trajectory_id": trial.id, "action": record.critical_action}
+    audit_log.record(session, run, "action undone by a crash", at_ms, by="engine", subject=trial.name, detail=detail)
+    return True
+
+
 def get_pending_move(record: Trajectory) -> Move | None:
     """Return the held move as the Actor made it, or None if the trial holds no move."""
     if record.outcome is not Outcome.PAUSED or record.critical_action is None:
@@ -92,7 +113,7 @@ def get_pending_move(record: Trajectory) -> Move | None:
 
 def resume_trial(record: Trajectory, **changes: Any) -> Trajectory:
     """Return the trajectory as running, without a pending action."""
-    extra = {name: value for name, value in record.extra.items() if name not in (_THOUGHT, _EXTRA)}
+    extra = {name: value for name, value in record.extra.items() if name not in (_THOUGHT, _EXTRA, _ACTION)}
     return replace(record, **{"critical_action": None, "outcome": Outcome.RUNNING, "extra": extra, **changes})
 
 

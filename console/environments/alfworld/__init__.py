@@ -26,4 +26,5 @@ ALFWORLD = Environment(
     start=start,
     replayable=True,
     type_option="type",
+    is_in_process=lambda task: True,
 )

@@ -21,4 +21,5 @@ HOTPOTQA = Environment(
     verbs=("search", "lookup", "finish"),
     back=GO_BACK,
     answering="Finish[{answer}]",
+    is_in_process=lambda task: True,
 )

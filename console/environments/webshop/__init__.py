@@ -26,4 +26,5 @@ WEBSHOP = Environment(
     replayable=True,
     verbs=("search", "click"),
     back=GO_BACK,
+    is_in_process=lambda task: SITE not in task.options,
 )

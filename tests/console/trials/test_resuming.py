@@ -103,6 +103,63 @@ def test_an_intent_without_result_is_never_tried_again(start_run, answer, trial,
     assert ledger.read_text() == ""
 
 
+class Killed(BaseException):
+    """What ends an engine without any of its own handling."""
+
+
+class Dying:
+    """The office, whose process dies in its first letter, after the letter was sent."""
+
+    lives = 1
+
+    def __init__(self, world):
+        self._world, self.reset = world, world.reset
+
+    def step(self, action):
+        told = self._world.step(action)
+        if action.startswith("send") and Dying.lives:
+            Dying.lives -= 1
+            raise Killed
+        return told
+
+
+@pytest.mark.parametrize("decision", ["approve", "edit", None])
+@pytest.mark.parametrize("is_in_process", [True, False])
+def test_an_action_cut_off_by_a_crash_runs_again_only_in_a_world_that_died_with_it(
+    start_run, answer, trial, is_in_process, decision
+):
+    cast = players(sends_wrong_until_told, is_in_process=lambda task: is_in_process)
+    where = cast.environments["office"]
+    dying = {"office": replace(where, start=lambda task: Dying(where.start(task)))}
+    cast, Dying.lives = replace(cast, environments=dying), 1
+    if decision:
+        start_run(cast, n=1)
+        edited = {"edited_action": "send 0 now", "feedback_text": "now"} if decision == "edit" else {}
+        answer(lambda *_: {"decision": decision, **edited})
+        with pytest.raises(BaseExceptionGroup):
+            engine.advance("run", actor_and_environments=cast)
+    else:
+        start.start_run("run", {"office": 1}, actor_and_environments=cast, feedback_mode="none")
+        with pytest.raises(BaseExceptionGroup):
+            engine.resume("run", actor_and_environments=cast)
+    done = engine.resume("run", actor_and_environments=cast)
+    row, record = trial(0)
+    if not is_in_process:
+        assert (done.unknown, row.outcome, record.extra["reason"]) == (1, "error", "execution unknown")
+        return
+    last = "send 0 now" if decision == "edit" else "send 0"
+    assert (done.unknown, row.outcome, record.steps[-1].action) == (0, "succeeded", last)
+    assert record.steps[-1].thought == "step 2"
+    assert ("decision_id" in record.steps[-1].extra) is bool(decision)
+    assert not [name for name in record.extra if name.startswith("pending")]
+    with reading() as session:
+        intents = session.exec(select(tables.Intent)).all()
+        undone = session.exec(select(tables.Event).where(tables.Event.kind == "action undone by a crash")).one()
+    assert [one.action for one in intents if one.finished_ms] == [last]
+    assert len(intents) == 1
+    assert '"action": "' + last in undone.detail.replace('":"', '": "')
+
+
 def test_an_action_held_before_it_was_judged_is_judged_on_resume(start_run, trial):
     cast = players(sends_wrong_until_told)
     start_run(cast, n=1)
