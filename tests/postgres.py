@@ -119,11 +119,11 @@ def _run(folder: Path, *command: str | Path) -> None:
 
 
 @contextmanager
-def database() -> Iterator[str]:
-    """The URL of a migrated database of its own on the server; gone at the end."""
+def database(template: str = "") -> Iterator[str]:
+    """The URL of a database of its own on the server, migrated or a copy of that template; gone at the end."""
     name = f"inferact_{secrets.token_hex(6)}"
     with _server() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {_template()}")
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template or _template()}")
     url = _named(name)
     try:
         yield url

@@ -45,16 +45,21 @@ def build(path: Path, waiting: int, done: int = 0) -> Path:
     """A closed file with that many waiting items, ranked at random, and that many decided ones before them all."""
     url = f"sqlite:///{path}"
     migrate(url)
+    fill(url, waiting, done)
+    with writing(url) as session:
+        session.connection().execute(text("UPDATE item SET open_slots = 0, status = 'decided' WHERE priority > 1"))
+    close(url)
+    return path
+
+
+def fill(url: str, waiting: int, done: int = 0) -> None:
+    """Put the run, its trajectories and so many items into a database; the done ones rank above 1."""
     with writing(url) as session:
         _trajectories(session)
     queue, ranks = Queue(url), random.Random(7)
     queue.open_budget(run_id=RUN, trial=TRIAL, cap=1_000_000_000)
     for start in range(0, waiting + done, 100_000):
         queue.put([item(n, ranks.random() + (n < done)) for n in range(start, min(start + 100_000, waiting + done))])
-    with writing(url) as session:
-        session.connection().execute(text("UPDATE item SET open_slots = 0, status = 'decided' WHERE priority > 1"))
-    close(url)
-    return path
 
 
 def item(place: int, priority: float) -> NewItem:

@@ -1,0 +1,42 @@
+"""Eight processes at one queue, each killed now and then: their notes and the database tell the same story."""
+
+import time
+
+import pytest
+
+from storage.check import check
+from storage.queue import Queue
+from tests.postgres import BOTH
+from tests.storage.histories import Hasty, Unpaid, finish, judge, playing
+
+LOOKED_AT = {"acts", "snapshots"}
+CAUGHT = {
+    Unpaid: {"snapshot: budget", "snapshot: ledger"},
+    Hasty: {"snapshot: overlapping claims", "overlapping claims"},
+}
+
+
+def run(queue, folder, processes=8, seconds=1.5, kills=16):
+    with playing(queue, folder, processes, seconds) as kill_one:
+        for _ in range(kills):
+            time.sleep(seconds / (kills + 2))
+            kill_one()
+    return judge(queue.url, folder)
+
+
+@BOTH
+def test_killed_processes_neither_lose_nor_double_anything(url, stock, tmp_path):
+    stock(url, 300, cap=2_000)
+    run(Queue(url), tmp_path)
+    finish(Queue(url), tmp_path)
+    found = judge(url, tmp_path)
+    assert {*found} == LOOKED_AT
+    assert found["acts"] > 150
+    assert check(url) == []
+
+
+@pytest.mark.parametrize("wrong", [Unpaid, Hasty])
+@BOTH
+def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wrong):
+    stock(url, 3_000)
+    assert {*run(wrong(url), tmp_path, 4, 1.0, 4)} & CAUGHT[wrong]
