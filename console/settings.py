@@ -49,6 +49,10 @@ class Settings(BaseSettings):
     explain: bool = False
     """True if InferAct explains each flag with one further model call."""
     concurrency: int = Field(default=8, ge=1)
+    wiki_user_agent: str = "inferact-console (INFERACT_WIKI_USER_AGENT names no contact)"
+    """The name and contact that requests to Wikipedia state; Wikimedia refuses requests without a contact."""
+    wiki_per_second: float = Field(default=5.0, gt=0)
+    """Maximum number of requests per second to one MediaWiki site, per process."""
     api_token: SecretStr | None = None
     """A token for the HTTP API beside the agents' own tokens; only this token may import logs."""
     agent_waiting: int = Field(default=200, ge=1)

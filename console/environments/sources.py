@@ -1,7 +1,7 @@
 """Real worlds by source. A task stores the source in its options, so that a run can start the world again.
 
 `webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions, `alfworld=FOLDER` a folder of ALFWorld's
-games.
+games. With `hotpotqa=FILE@URL`, the pages come from the MediaWiki site whose api.php is below this URL.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from console.environments import ENVIRONMENTS
 from console.environments.alfworld.games import list_game_tasks
 from console.environments.environment import Environment, TaskSpec
 from console.environments.hotpotqa.question_files import tasks_from_file
+from console.environments.hotpotqa.wikipedia import WIKI
 from console.environments.webshop.site import list_site_tasks
 from console.errors import BadInput
 
@@ -20,11 +21,13 @@ Source = Callable[[str, int, int], Sequence[TaskSpec]]
 """A function from a source, a seed and a count to tasks."""
 
 
-def _take_questions(path: str, seed: int, count: int) -> Sequence[TaskSpec]:
+def _take_questions(source: str, seed: int, count: int) -> Sequence[TaskSpec]:
+    path, _, rest = source.partition("@http")
     found = tasks_from_file(path)
     if count > len(found):
         raise BadInput(f"{path} has {len(found)} questions. Use --tasks {len(found)} or fewer.")
-    return found[:count]
+    pages = {WIKI: f"http{rest}"} if rest else {}
+    return [replace(one, options=pages or one.options) for one in found[:count]]
 
 
 SOURCES: Mapping[str, Source] = {

@@ -22,6 +22,7 @@ from console.environments.hotpotqa.almanac import (
 )
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
 from console.environments.hotpotqa.question_files import corpus_of
+from console.environments.hotpotqa.wikipedia import WIKI, wiki_of
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
 
@@ -42,6 +43,8 @@ def tasks(seed: int, count: int) -> list[TaskSpec]:
 
 def start(task: TaskSpec) -> Encyclopedia:
     """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile if the file is missing."""
+    if site := task.options.get(WIKI):
+        return Encyclopedia(task, wiki_of(str(site)))
     file = task.options.get("corpus")
     return Encyclopedia(task, corpus_of(str(file)) if file else embedded_corpus())
 

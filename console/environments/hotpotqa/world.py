@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from console.environments.environment import TaskSpec, World
-from console.environments.hotpotqa.corpus import Corpus, WikiPage
+from console.environments.hotpotqa.corpus import WikiPage
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_thought
 
@@ -59,11 +59,23 @@ _START = "Use Search[entity] first."
 _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
+class Pages(Protocol):
+    """The pages of a corpus or of a MediaWiki site."""
+
+    def find(self, title: str) -> WikiPage | None:
+        """Return the page with this title, or None."""
+        ...
+
+    def similar(self, text: str) -> Sequence[str]:
+        """Return the titles of pages about the text, the best first."""
+        ...
+
+
 class Encyclopedia(World):
     """The encyclopedia for one question; the option `lenient_em` accepts lenient matches as success."""
 
-    def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
-        self._task, self._corpus = task, corpus
+    def __init__(self, task: TaskSpec, pages: Pages) -> None:
+        self._task, self._pages = task, pages
         self.reset()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -118,11 +130,11 @@ class Encyclopedia(World):
         return self._page.opening if self._page else f"No page is open. {_START}"
 
     def _search(self, entity: str) -> str:
-        self._page = self._corpus.find(entity)
+        self._page = self._pages.find(entity)
         self._keyword, self._shown = "", 0
         if self._page:
             return self._page.opening
-        return f"Could not find {_cut(entity)}. Similar: {list(self._corpus.similar(_cut(entity)))}."
+        return f"Could not find {_cut(entity)}. Similar: {list(self._pages.similar(_cut(entity)))}."
 
     def _lookup(self, keyword: str) -> str:
         if not self._page:
