@@ -1,21 +1,28 @@
-"""The report of a reproduction: one HTML page, and a CSV file with one row per figure."""
+"""The report of a reproduction: one HTML page with charts, and a CSV file with one row per figure."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from importlib.resources import files
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
 import jinja2
+import pandas as pd
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
 
+from console.analysis.charts.detectors import published_overlay
 from console.errors import Refused
 from console.trials.reproduction.papers import Reproduction
 from console.trials.reproduction.tables import COLUMNS, TITLES, Cell, as_rows, list_left_out
 
 HTML, CSV = "report.html", "figures.csv"
+_COUNTS = frozenset({"cost", "successful", "failed", "halted", "total", "ended with an error", "inspections"})
+"""Figures that grow with the number of tasks, so that a chart would compare nothing."""
 
 
 def write_report(asked: Reproduction, cells: Sequence[Cell], folder: Path, spent: str = "") -> tuple[Path, Path]:
@@ -45,9 +52,34 @@ def render_page(asked: Reproduction, cells: Sequence[Cell], spent: str = "") -> 
     environment.filters["figure"] = format_figure
     template = environment.from_string(files(__package__).joinpath("report.html.j2").read_text("utf-8"))
     by_table = [(number, list(group)) for number, group in groupby(cells, key=lambda one: one.table)]
+    tables = [(number, group, list(draw_charts(group))) for number, group in by_table]
     return template.render(
-        title=TITLES[asked.paper], about=describe(asked), spent=spent, tables=by_table, left_out=list_left_out(cells)
+        title=TITLES[asked.paper],
+        about=describe(asked),
+        spent=spent,
+        tables=tables,
+        left_out=list_left_out(cells),
+        plotly=Markup(get_plotlyjs()) if any(charts for *_, charts in tables) else "",
     )
+
+
+def draw_charts(cells: Sequence[Cell]) -> Iterator[Markup]:
+    """Return a chart for each metric and environment of a table with measured and printed figures, as HTML."""
+    places = dict.fromkeys((one.environment, one.metric) for one in cells if one.metric not in _COUNTS)
+    for place in places:
+        rows = [row for one in cells if (one.environment, one.metric) == place for row in _list_marks(one)]
+        if len({row["source"] == "here" for row in rows}) == 2:
+            figure = published_overlay(pd.DataFrame(rows))
+            yield Markup(figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True}))
+
+
+def _list_marks(one: Cell) -> Iterator[dict[str, object]]:
+    shown = {"detector": escape(one.row), "metric": escape(f"{one.metric.replace('_', ' ')}, {one.environment}")}
+    if one.printed is not None:
+        paper = f"the paper, {one.model}" if one.model else "the paper"
+        yield {**shown, "source": escape(paper), "value": one.printed, "low": None, "high": None}
+    if one.measured is not None:
+        yield {**shown, "source": "here", "value": one.measured, "low": one.low, "high": one.high}
 
 
 def describe(asked: Reproduction) -> str:

@@ -143,3 +143,21 @@ def test_every_printed_figure_of_the_tables_is_there():
 def test_a_table_that_the_paper_does_not_have_is_refused(data_dir):
     with pytest.raises(BadInput, match="Use one of 1, 2"):
         papers.reproduce(Reproduction("autoplan", wanted=frozenset({9})))
+
+
+def test_a_chart_puts_each_measured_figure_beside_the_printed_ones():
+    cells = [
+        Cell(1, "webshop", "direct", "macro_f1", "<GPT>", 0.4),
+        Cell(1, "webshop", "rules", "macro_f1", measured=0.7, low=0.6, high=0.8, n=20),
+        Cell(1, "webshop", "rules", "cost", "GPT", 90.0, 3.0),
+        Cell(1, "alfworld", "direct", "macro_f1", "GPT", 0.5, note="not run"),
+    ]
+    (chart,) = report.draw_charts(cells)
+    assert "macro f1, webshop: here and in the paper" in chart
+    assert '"x":[0.7]' in chart
+    assert '"x":[0.4]' in chart
+    assert "<GPT>" not in chart
+    page = report.render_page(Reproduction("inferact"), cells)
+    assert page.count('class="plotly-graph-div"') == 1
+    assert "<script src" not in page
+    assert "plotly" not in report.render_page(Reproduction("inferact"), cells[2:])
