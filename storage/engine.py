@@ -310,16 +310,18 @@ class DatabaseFile:
 
     def _verify_log(self, anchor: sqlite3.Connection) -> None:
         """Raise DatabaseUnusable if the WAL was removed, replaced or truncated; copy a removed WAL to the file."""
-        log = _stat(self._log_text)
+        # Other threads commit meanwhile, so each size is compared with an earlier state of the log.
+        known, log = self._log_size, _stat(self._log_text)
         if log is None or _id(log) != self._log_id:
             if not self._log_path.exists():
                 with suppress(sqlite3.Error):
                     anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             raise DatabaseUnusable(f"The write-ahead log {self._log_path} was removed; {HOW_TO_GO_ON}.")
         cut = DatabaseUnusable(f"The write-ahead log {self._log_path} was emptied or overwritten; {HOW_TO_GO_ON}.")
-        if log.st_size and os.pread(self._log_header, len(_LOG_MAGIC), 0) != _LOG_MAGIC:
+        magic = os.pread(self._log_header, len(_LOG_MAGIC), 0)
+        if magic and magic != _LOG_MAGIC:
             raise cut
-        if log.st_size < self._log_size and log.st_size < _log_needed(anchor, cut):
+        if log.st_size < known and _log_needed(anchor, cut) > os.fstat(self._log_header).st_size:
             raise cut
         self._log_size = log.st_size
 

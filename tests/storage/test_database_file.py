@@ -18,7 +18,7 @@ from sqlmodel import select
 from storage import tables
 from storage.backup import backup, restore
 from storage.check import check
-from storage.engine import Durability, engine, mask_password, reading, writing
+from storage.engine import Durability, check_file, engine, mask_password, reading, writing
 from storage.errors import DatabaseUnusable, StorageError
 from storage.migrations import migrate
 from storage.private_files import make_private, make_private_folder
@@ -170,6 +170,26 @@ def test_others_may_checkpoint_vacuum_and_restore_while_it_is_open(url, path, lo
     assert names(url) == ["a"]
     add(url, "d")
     assert names(url) == ["a", "d"]
+
+
+def test_commits_of_other_threads_while_the_log_is_checked_are_no_damage(url, path, log, monkeypatch):
+    # The database is checked after each look at the size of its log; another thread commits right after both looks.
+    add(url, "first")
+    looks, check_log_of = os.stat, threading.current_thread()
+    commits = iter(["second", "third"])
+
+    def look(name, **options):
+        found = looks(name, **options)
+        if str(name) == str(log) and threading.current_thread() is check_log_of and (run := next(commits, None)):
+            other = threading.Thread(target=add, args=(url, run))
+            other.start()
+            other.join()
+        return found
+
+    monkeypatch.setattr(os, "stat", look)
+    check_file(engine(url))
+    assert next(commits, None) is None
+    assert names(url) == ["first", "second", "third"]
 
 
 def test_a_full_disk_is_one_sentence_and_what_is_tried_again_works(url, stock, answer):

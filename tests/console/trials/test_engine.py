@@ -155,7 +155,7 @@ def test_a_percentage_cap_is_frozen_when_the_first_trial_has_stopped(start_run, 
     def plan(view):
         return [f"note {n}" for n in range(20)] if "letter 0" in view.instruction else ["send 1"]
 
-    start_run(players(plan), n=6, budget_percent=50.0)
+    assert start_run(players(plan), n=6, budget_percent=50.0).problems == []
     assert status()[0]["budget"]["cap"] == 3
 
 
