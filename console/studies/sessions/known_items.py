@@ -225,8 +225,18 @@ def _cells_of(design: Design, item: KnownItem, judge: Detector) -> list[str]:
     """Return the cells that the item can fill: all cells if the Actor's actions cannot be predicted."""
     if design.source.run is None and design.source.actor != SCRIPTED:
         return list(CELLS)
-    said = _advice(item, judge, design.seed)
+    if design.source.run is None:
+        said = _advice_on_played(TaskToPlay(item.task.task_id, item.task.instruction, design.seed, item.task), judge)
+    else:
+        said = _advice(item, judge, design.seed)
     return [cell for cell, (flagged, label) in CELLS.items() if item.label is label and flagged in said]
+
+
+@lru_cache(maxsize=4_096)
+def _advice_on_played(asked: TaskToPlay, judge: Detector) -> tuple[bool, ...]:
+    # Every study of an environment judges the same pool, once when it is created and once for its participants.
+    item = _known(asked)
+    return () if item is None else _advice(item, judge, asked.seed)
 
 
 def _advice(item: KnownItem, judge: Detector, seed: int) -> tuple[bool, ...]:
