@@ -6,6 +6,7 @@ A registry has built-in entries; other packages add entries through entry points
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections import UserDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +17,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from sqlalchemy.engine import make_url
 
 from console.errors import BadInput, Unknown
@@ -26,10 +26,10 @@ LANGUAGES = {"en": "English", "de": "Deutsch"}
 """The names of the languages in `console/locale`, by code."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The console's settings; paths are absolute, independent of a command's working directory."""
 
-    model_config = SettingsConfigDict(env_prefix="INFERACT_", extra="ignore")
+    model_config = ConfigDict(extra="ignore", validate_default=True)
 
     data_dir: Path = Field(default=Path("~/.inferact"))
     """The folder for the database, the secrets and the uploads."""
@@ -103,7 +103,9 @@ class Settings(BaseSettings):
 @lru_cache(maxsize=1)
 def settings() -> Settings:
     """Return the settings of this process, read once from the environment."""
-    return Settings()
+    names = {name.lower(): text for name, text in os.environ.items()}
+    given = {field: names.get(f"inferact_{field}") for field in Settings.model_fields}
+    return Settings.model_validate({field: text for field, text in given.items() if text is not None})
 
 
 Entry = TypeVar("Entry")

@@ -166,7 +166,8 @@ def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
     made = create_engine(url, **_POOL)
     event.listen(made, "do_connect", lambda *_: _database_file(path, os.getpid()).prepare())
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
-    event.listen(made, "connect", note_changes_sqlite)
+    if writes:
+        event.listen(made, "connect", note_changes_sqlite)
     # Two engines and no execution option, which would call two sets of listeners for each statement.
     event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
@@ -282,19 +283,20 @@ class DatabaseFile:
         if os.pread(self._header, _FIRST_BYTES, 0) != self._first_bytes:
             raise self._unusable("was damaged or overwritten")
         self._verify_log(self._anchor)
-        if self._read_current_key() != self._key:
-            raise self._unusable("was replaced by another database")
+        # A new connection has no cached pages.
+        with closing(_open(self._path)) as connection:
+            if self._read_key(connection) != self._key:
+                raise self._unusable("was replaced by another database")
         self._seen = _state(file)
 
     def _record_identity(self) -> None:
         """Record the identity of a database with a key; keep a connection open, so that SQLite keeps the WAL file."""
         make_private(self._path)
-        key = self._read_current_key() if self._path.exists() and self._path.stat().st_size else None
-        if key is None:
+        if not (self._path.exists() and self._path.stat().st_size):
             return
         anchor = _open(self._path)
-        _read_key(anchor)
-        if not self._log_path.exists():
+        key = self._read_key(anchor)
+        if key is None or not self._log_path.exists():
             anchor.close()
             return
         file, log = self._path.stat(), self._log_path.stat()
@@ -325,19 +327,27 @@ class DatabaseFile:
             raise cut
         self._log_size = log.st_size
 
-    def _read_current_key(self) -> str | None:
-        """Return the key, read by a new connection without cached pages, or None if the database has no key."""
+    def _read_key(self, connection: sqlite3.Connection) -> str | None:
+        """Return the database's key, or None if the database has no key."""
         try:
-            with closing(_open(self._path)) as connection:
-                return _read_key(connection)
+            row = connection.execute("SELECT key FROM database_key").fetchone()
+            return row[0] if row else None
         except sqlite3.DatabaseError as error:
             if "no such table" in str(error):
                 return None
-            raise DatabaseUnusable(sentence_of(error, self._path) or f"{self._path}: {error}.") from error
+            raise _describe(error, self._path) from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False)
+    address = f"file:{quote(str(path))}?mode=rw"
+    try:
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    except sqlite3.DatabaseError as error:
+        raise _describe(error, path) from error
+
+
+def _describe(error: sqlite3.DatabaseError, path: Path) -> DatabaseUnusable:
+    return DatabaseUnusable(sentence_of(error, path) or f"{path}: {error}.")
 
 
 def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
@@ -348,11 +358,6 @@ def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
     except sqlite3.DatabaseError as broken:
         raise cut from broken
     return _LOG_HEADER + frames * (_FRAME_HEADER + page) if frames > 0 else 0
-
-
-def _read_key(connection: sqlite3.Connection) -> str | None:
-    row = connection.execute("SELECT key FROM database_key").fetchone()
-    return row[0] if row else None
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -27,7 +27,10 @@ from storage.migrations import migrate
 from tests import postgres
 from tests.at_home import at_home
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared" / "data"
+
+ON_A_DATABASE = {"auth", "browser", "cli", "detection", "gate", "review", "runs", "studies", "trials", "web"}
 
 # The longest pieces of work; nothing waits for them at the end.
 FIRST = (
@@ -100,6 +103,14 @@ def empty_database(tmp_path_factory):
     migrate(f"sqlite:///{path}")
     close(f"sqlite:///{path}")
     return path
+
+
+@pytest.fixture(autouse=True)
+def migrated(request, data_dir, empty_database):
+    """Rooms whose tests nearly all have a database get a copy of an empty one: ten times as fast as making it."""
+    if ON_A_DATABASE & set(request.path.relative_to(TESTS).parts[:2]):
+        data_dir.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(empty_database, data_dir / "console.db")
 
 
 @pytest.fixture

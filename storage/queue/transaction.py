@@ -57,7 +57,7 @@ class Transaction:
     def __enter__(self) -> Self:
         if not self._url:
             raise StorageError("These statements belong to a session, which commits them. Remove the `with`.")
-        self._engine = engine(self._url, self._durability)
+        self._engine = engine(self._url, self._durability, writes=not self._waits)
         self._connection, self._dialect = borrow(self._engine, waits=self._waits), self._engine.dialect
         self._cursor = self._connection.cursor()
         if self._dialect.name == "sqlite":

@@ -9,7 +9,7 @@ import pytest
 
 from console import language
 from console.language import _, chosen_language, speaking
-from console.settings import LANGUAGES, Settings, settings
+from console.settings import LANGUAGES, settings
 from tests import catalogue
 
 
@@ -85,7 +85,7 @@ def test_the_setting_comes_before_all(monkeypatch):
         settings.cache_clear()
     monkeypatch.setenv("INFERACT_LANGUAGE", "tlh")
     with pytest.raises(ValueError, match="choose one of en, de"):
-        Settings()
+        settings()
 
 
 def test_each_thread_reads_its_own_language():

@@ -1,6 +1,7 @@
 """A gate on a database of its own, and people who answer at it."""
 
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -26,13 +27,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def url(request, tmp_path):
-    """The URL of a database that no setting names: a SQLite file, or on a server where a test asks for both."""
+def url(request, tmp_path, empty_database):
+    """The URL of a new database that no setting names: a SQLite file, or on a server where a test asks for both."""
     if getattr(request, "param", "sqlite") == "postgresql":
         with postgres.database() as made:
             yield made
         return
-    made = f"sqlite:///{tmp_path / 'gate.db'}"
+    made = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'gate.db')}"
     yield made
     close(made)
 

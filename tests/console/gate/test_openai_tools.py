@@ -21,8 +21,7 @@ from storage.queue import Claim
 
 
 @pytest.fixture
-def gate(tmp_path):
-    url = f"sqlite:///{tmp_path / 'gate.db'}"
+def gate(url):
     with writing(url) as session:
         policy_store.save(session, None, "{default: ask, rules: [{tool: look_*, then: allow}]}", "ada", now_ms())
     return Gate("bot", "full-validation", ["refund"], undo_s=0, poll_s=0.01, url=url)

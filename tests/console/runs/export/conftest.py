@@ -1,5 +1,7 @@
 """A run with two tasks, a second trial, an undone and a revised decision, a halted trial and a spent budget."""
 
+import shutil
+
 import pytest
 from sqlmodel import Session
 
@@ -7,7 +9,6 @@ from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.engine import writing
-from storage.migrations import migrate
 
 NOON = 1_767_268_800_000
 FORMULA = '=HYPERLINK("http://example.test"),\n"go"'
@@ -20,10 +21,9 @@ RECORDS = {
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(tmp_path, empty_database):
     """The URL of the filled database."""
-    found = f"sqlite:///{tmp_path / 'console.db'}"
-    migrate(found)
+    found = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'console.db')}"
     with writing(found) as session:
         run = tables.Run(id=1, name="shop", kind="archive", environment="webshop", created_ms=NOON)
         other = tables.Run(id=2, name="other", kind="archive", environment="webshop", created_ms=NOON)

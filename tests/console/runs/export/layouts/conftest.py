@@ -1,5 +1,7 @@
 """A service desk's run: a refund rejected and done right in the next trial, one edited, one approved, one simulated."""
 
+import shutil
+
 import pytest
 
 from console.runs.export import download_layout
@@ -8,7 +10,6 @@ from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.engine import writing
-from storage.migrations import migrate
 
 NOON = 1_767_268_800_000
 ASKED = "Refund my order 7, please"
@@ -40,10 +41,9 @@ ANSWERS = (
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(tmp_path, empty_database):
     """The URL of the database."""
-    found = f"sqlite:///{tmp_path / 'console.db'}"
-    migrate(found)
+    found = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'console.db')}"
     with writing(found) as session:
         run = tables.Run(
             id=1, name="desk", kind="archive", environment="generic", critical='["refund"]', created_ms=NOON
