@@ -126,13 +126,6 @@ class _Divided:
 
 
 def list_pending_items(
-    session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter | None = None, most: int = MOST
-) -> PendingItems:
-    """List the reviewer's pending items of one run; see `list_pending_over_runs`."""
-    return list_pending_over_runs(session, [run], reviewer, wanted, most)
-
-
-def list_pending_over_runs(
     session: Session,
     found_runs: Sequence[tables.Run],
     reviewer: str,

@@ -111,12 +111,6 @@ def store_outcomes(session: Session, results: Sequence[tuple[Claimed, str | None
         session.execute(_outcome_update(message, failure, now_ms))
 
 
-def hold_back(session: Session, messages: Sequence[Claimed], until_ms: int) -> None:
-    """Release claimed messages without sending them; they become due at `until_ms`, and the attempt does not count."""
-    for message in messages:
-        session.execute(_same(message).values(next_ms=until_ms, attempts=message.attempts - 1))
-
-
 def retry_messages(session: Session, now_ms: int, message_ids: Sequence[int] | None = None) -> int:
     """Make dead letters due now with all their attempts, limited to `message_ids` if given; return their number."""
     row = tables.Outbox

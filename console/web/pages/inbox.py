@@ -12,7 +12,7 @@ from console.database import Session, now_ms, reading
 from console.language import _, digits
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
-from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
+from console.review.pending_items import PendingItems, list_filter_choices, list_pending_items
 from console.review.waiting import count_offered, measure_offered
 from console.trials.vigilance import has_known_items
 from console.web.review import actions, bulk_bar, inbox_tools, item_address
@@ -214,7 +214,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="inbox-tools
     several = st.container(width="content")
     notices = st.container(width="content")
 with reading() as session:
-    waiting = list_pending_over_runs(session, shown_runs, identity.name, wanted)
+    waiting = list_pending_items(session, shown_runs, identity.name, wanted)
     waiters = inbox.list_waiting_agents(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
     listed = {(row.item.run_id, row.item.trial) for row in (*waiting.offered, *waiting.unread)}
     with st.container(horizontal=True, key="inbox-budgets"):

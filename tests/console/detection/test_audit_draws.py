@@ -112,7 +112,7 @@ def test_a_reviewer_of_a_blind_run_sees_the_same_parts_of_audits_and_flagged_ite
         assert blinding.get_visibility(run) == blinding.Visibility(
             score=False, explanation=False, detector=False, highlights=False
         )
-        rows = pending_items.list_pending_items(session, run, "ada").offered
+        rows = pending_items.list_pending_items(session, [run], "ada").offered
         assert {(row.score, row.rationale, row.is_hidden) for row in rows} == {(None, None, True)}
     assert len(rows) == 20
     audits(shop, "0")

@@ -221,15 +221,11 @@ def test_a_dead_letter_is_listed_with_its_reason_and_tried_again(decided, url, d
     assert delivery() == (1, 60_007, 8, "")
 
 
-def test_a_message_given_back_or_not_needed_counts_for_nothing(decided, url, delivery):
+def test_a_message_that_is_not_needed_counts_for_nothing(decided, url):
     number = decided(1_000, 2_000)
     with writing(url) as session:
         decision_messages.add_to_outbox(session, URL, [number], 0)
     (message,) = taken(url, 0)
-    with writing(url) as session:
-        outbox.hold_back(session, [message.claimed], 9_000)
-    assert delivery() == (0, 9_000, None, "")
-    (message,) = taken(url, 9_000)
     settled(url, message, f"{outbox.NOT_NEEDED}closed first", 9_001)
     with reading(url) as session:
         assert outbox.list_undelivered(session) == []

@@ -46,7 +46,7 @@ def test_a_hand_over_carries_name_note_and_badge(shop):
     assert seen.escalation.badge == "Ada escalated this item to Ben"
     assert [(note.author, note.text) for note in seen.notes] == [("Ada", "Is 89.5 really over?")]
     with reading() as session:
-        (row,) = list_pending_items(session, runs.get(session, "shop"), "Ben").offered
+        (row,) = list_pending_items(session, [runs.get(session, "shop")], "Ben").offered
         answers = list_current_decisions(session, seen.claim.item_id)
     assert row.escalation.badge == "Ada escalated this item to Ben"
     assert resolve_decisions(answers, "click[Buy Now]").feedback == ""

@@ -147,7 +147,7 @@ def test_who_is_at_work(found, rows):
 def test_pending_counts_what_the_queue_can_still_offer(found, loop):
     with reading() as session:
         run = runs.get(session, "loop")
-        listed = list_pending_items(session, run, "Zoe")
+        listed = list_pending_items(session, [run], "Zoe")
         assert (found.waiting, found.waiting - found.offered) == (listed.matching, listed.beyond)
         assert count_offered(session, [run.id], "Zoe") == found.offered
 

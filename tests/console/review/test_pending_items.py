@@ -29,7 +29,7 @@ def shop(tmp_path, data_dir):
 
 def the_list(reviewer="Ada", **wanted):
     with reading() as session:
-        return list_pending_items(session, runs.get(session, "shop"), reviewer, PendingFilter(**wanted))
+        return list_pending_items(session, [runs.get(session, "shop")], reviewer, PendingFilter(**wanted))
 
 
 def ids(rows):

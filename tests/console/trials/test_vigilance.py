@@ -108,7 +108,7 @@ def test_known_items_are_in_no_figure_of_the_run_and_outlive_a_new_detection(sho
         assert certificate._count_flagged(session, run) == n
         assert [one.name for one in runs.list_runs(session)] == ["gold", "shop"]
         pending = {one.id for one in session.exec(select(tables.Item).where(tables.Item.status == "pending"))}
-        flow, inbox = build_overview(session, run, 1).flows[0], list_pending_items(session, run, "ada")
+        flow, inbox = build_overview(session, run, 1).flows[0], list_pending_items(session, [run], "ada")
     assert before == after
     assert seeded_ids() <= pending
     assert (flow.waiting, flow.beyond) == (inbox.matching, inbox.beyond) == (14, 4)

@@ -128,7 +128,7 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     at.button(key="elsewhere").click().run()
     assert "<b>3</b> pending" in words(at)
     with reading() as session:
-        waiting = list_pending_items(session, runs.get(session, "kettles"), "Ada")
+        waiting = list_pending_items(session, [runs.get(session, "kettles")], "Ada")
     review_queue().cancel(item_ids=[row.item.id for row in [*waiting.offered, *waiting.unread]], now_ms=now_ms())
     said = words(open_page("inbox", run="kettles"))
     assert "The items without a decision expired or were withdrawn." in said
