@@ -60,6 +60,7 @@ AGENTS = {
     "codex": AgentFolder("CODEX_HOME", ".codex", "sessions", "rollout-*.jsonl"),
     "gemini-cli": AgentFolder("", ".gemini", "tmp", "chats/session-*.json*"),
     "pi": AgentFolder("", ".pi/agent", "sessions", "*.jsonl"),
+    "copilot-cli": AgentFolder("COPILOT_HOME", ".copilot", "session-state", "events.jsonl"),
 }
 
 

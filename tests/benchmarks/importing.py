@@ -190,6 +190,51 @@ _FURTHER = {
         },
         {"type": "message", "timestamp": "x", "message": {"role": "toolResult", "toolCallId": "t1", "content": _SAID}},
     ],
+    "copilot-cli": [
+        {"type": "session.start", "data": {"sessionId": "s-1"}},
+        {"type": "user.message", "data": {"content": "Pay the bill"}},
+        {
+            **{"type": "assistant.message"},
+            "data": {"content": "So", "toolRequests": [{"toolCallId": "t1", "name": "pay", "arguments": {"n": 1}}]},
+        },
+        {"type": "tool.execution_complete", "data": {"toolCallId": "t1", "result": {"content": "paid"}}},
+    ],
+    "copilot-chat": [
+        {
+            **{"sessionId": "s-1", "version": 3},
+            "requests": [
+                {
+                    "message": {"text": "Pay the bill"},
+                    "response": [{"value": "So"}],
+                    "result": {
+                        "metadata": {
+                            "toolCallRounds": [
+                                {"response": "So", "toolCalls": [{"id": "t1", "name": "pay", "arguments": '{"n": 1}'}]}
+                            ],
+                            "toolCallResults": {"t1": {"content": [{"value": "paid"}]}},
+                        }
+                    },
+                }
+            ],
+        }
+    ],
+    "opencode": [
+        {
+            "info": {"id": "s-1"},
+            "messages": [
+                {"info": {"id": "i-1", "role": "user"}, "parts": [{"type": "text", "text": "Pay the bill"}]},
+                {
+                    "info": {"id": "i-2", "role": "assistant"},
+                    "parts": [
+                        {
+                            **{"type": "tool", "callID": "t1", "tool": "pay"},
+                            "state": {"status": "completed", "input": {"n": 1}, "output": "paid"},
+                        }
+                    ],
+                },
+            ],
+        }
+    ],
     "r-judge": [
         {
             **{"id": "i-1", "label": 1, "attack_type": "x"},

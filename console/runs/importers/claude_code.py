@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, joined_thoughts
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, first_values, grouped, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.parts.sessions import session_entries
@@ -20,8 +20,10 @@ _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
 _BOOKKEEPING = frozenset(
     {"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "result"}
-    | {"progress", "last-prompt", "permission-mode", "agent-name", "pr-link", "tag"}
+    | {"progress", "last-prompt", "permission-mode", "mode", "agent-name", "agent-setting", "pr-link", "tag"}
 )
+_QUEUED = "queued_command"
+_BY_PEOPLE = (None, "human")
 _REFUSALS = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _SAID = "the user said:"
 _BY = "the user of the session"
@@ -54,6 +56,8 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
 def _told(value: dict[str, Any]) -> dict[str, Any]:
     """Return the event, or the inner event of a subagent's progress event, without the fields common to all events."""
     value = {name: held for name, held in value.items() if name not in _REPEATED}
+    if (queued := _queued(value)) is not None:
+        return queued
     data = plain_object(value.get("data"))
     held = plain_object(data.get("message"))
     if value.get("type") != "progress" or not isinstance(held.get("message"), dict):
@@ -61,6 +65,20 @@ def _told(value: dict[str, Any]) -> dict[str, Any]:
     kind = held.get("type", held["message"].get("role"))
     known = {"type": kind, "uuid": value.get("uuid"), "agentId": data.get("agentId") or value.get("parentToolUseID")}
     return {"sessionId": value.get("sessionId"), "isSidechain": True, **known, **held, "parentUuid": None}
+
+
+def _queued(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a text that the user typed while the agent worked as a message, or None if the event has no such text."""
+    told = plain_object(value.get("attachment"))
+    if value.get("type") == "queue-operation" and value.get("operation") == "remove":
+        text, is_request = value.get("content"), True
+    elif value.get("type") == "attachment" and told.get("type") == _QUEUED:
+        text, by = told.get("prompt"), plain_object(told.get("origin")).get("kind")
+        is_request = by in _BY_PEOPLE and told.get("commandMode") in (None, "prompt")
+    else:
+        return None
+    message = {"role": USER, "content": text}
+    return {**value, "type": USER, "message": message, _QUEUED: True, "isMeta": not is_request} if text else None
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
@@ -91,6 +109,7 @@ class _Session:
         self.spoken = {_text(e.value, "uuid"): e.value for e in events if _is_event(e.value)}
         self.places: dict[str, tuple[str, str]] = {}
         self.rewound = self._rewound()
+        self.written = {as_text(e.value["message"].get("content")) for e in events if _is_event(e.value)}
         self.branches: dict[str, _Branch] = {}
         self.names: dict[str, str] = {}
         self.seen: set[str] = set()
@@ -112,8 +131,12 @@ class _Session:
         branch = self._branch(event)
         branch.intake.at = event.line
         if kind not in _SPEAKING or not isinstance(value.get("message"), dict):
-            if kind not in _BOOKKEEPING:
+            if kind == "attachment":
+                branch.intake.leave_out(f"attachment of type {word(plain_object(value.get(kind)).get('type'))}")
+            elif kind not in _BOOKKEEPING:
                 branch.intake.leave_out(f"line of type {kind}")
+            return
+        if _QUEUED in value and "uuid" not in value and as_text(value["message"]["content"]) in self.written:
             return
         uuid = _text(value, "uuid")
         if uuid and uuid in self.seen:

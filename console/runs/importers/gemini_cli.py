@@ -21,6 +21,7 @@ _SPEAKERS = {"user": USER, "gemini": AGENT, "model": AGENT, "assistant": AGENT}
 _NOTICES = frozenset({"info", "error", "warning"})
 _FACTS = ("projectHash", "startTime", "lastUpdated", "summary", "directories", "kind")
 _REPLY = ("output", "error")
+_STREAM = frozenset({"init", "message", "tool_use", "tool_result", "error", "result"})
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -30,7 +31,10 @@ def recognises(path: Path, head: bytes) -> bool:
         return ".projectHash" in paths or {".messages[].type", ".messages[].id"} <= paths
     if {".type", ".content", ".toolCalls[].name"} <= paths:
         return True
-    return any({"sessionId", "projectHash"} <= one.keys() or "$set" in one for one in first_values(head))
+    return any(
+        {"sessionId", "projectHash"} <= one.keys() or "$set" in one or {"type", "tool_name", "tool_id"} <= one.keys()
+        for one in first_values(head)
+    )
 
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
@@ -38,6 +42,8 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
     session: _Session | None = None
     for record in objects(path, progress):
         value = record.value
+        if value.get("type") == "init":
+            value = {"sessionId": value.get("session_id"), "model": value.get("model")}
         if session is None or (isinstance(value.get("sessionId"), str) and value["sessionId"] != session.id):
             if session is not None and session.messages:
                 yield from session.entries(whole)
@@ -60,6 +66,8 @@ class _Session:
         """Add a line of the log, or a whole session object."""
         if "$rewindTo" in value:
             self._rewind(word(value["$rewindTo"]))
+        elif (value.get("type") in _STREAM and "content" not in value) or value.get("type") == "message":
+            self._stream(value, line)
         elif "type" in value and "sessionId" not in value:
             self._put(value, line)
         else:
@@ -67,6 +75,31 @@ class _Session:
             self.facts |= {name: held for name, held in patch.items() if name not in ("messages", "sessionId")}
             for message in map(plain_object, plain_list(patch.get("messages"))):
                 self._put(message, line)
+
+    def _stream(self, event: Mapping[str, Any], line: int) -> None:
+        """Add an event of `gemini --output-format stream-json`: a piece of a message, a call, or a result."""
+        kind, last = event.get("type"), next(reversed(self.messages), "")
+        held = dict(self.messages[last][1]) if last else {}
+        if kind == "message":
+            is_more = event.get("delta") is True and held.get("type") == event.get("role") and not held.get("toolCalls")
+            text = f"{held['content']}{event.get('content')}" if is_more else event.get("content")
+            self._put({"id": last if is_more else f"line {line}", "type": event.get("role"), "content": text}, line)
+        elif kind == "tool_use":
+            called = {"name": event.get("tool_name"), "id": event.get("tool_id"), "args": event.get("parameters")}
+            own = (
+                held if held.get("type") == "assistant" else {"id": f"line {line}", "type": "assistant", "content": ""}
+            )
+            self._put({**own, "toolCalls": [*plain_list(own.get("toolCalls")), called]}, line)
+        elif kind == "tool_result":
+            for name, (at, one) in self.messages.items():
+                calls = [plain_object(call) for call in plain_list(one.get("toolCalls"))]
+                if any(call.get("id") == event.get("tool_id") for call in calls):
+                    given = event.get("output", event.get("error"))
+                    told = {"result": given, "status": event.get("status")}
+                    same = [{**call, **told} if call.get("id") == event.get("tool_id") else call for call in calls]
+                    self.messages[name] = at, {**one, "toolCalls": same}
+        elif kind == "error":
+            self._put({"type": "error", "content": event.get("message")}, line)
 
     def _put(self, message: Mapping[str, Any], line: int) -> None:
         name = word(message.get("id")) or f"{line} {len(self.messages)}"
@@ -103,13 +136,22 @@ def _turns(message: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Tu
     if _SPEAKERS[kind] == USER:
         yield Turn(USER, text, number=line)
         return
-    calls = [plain_object(one) for one in plain_list(message.get("toolCalls"))]
+    calls = _all_calls(message)
     made = tuple(_call(one, line, place, intake) for place, one in enumerate(calls))
     thought = "\n\n".join(filter(None, map(_thought, plain_list(message.get("thoughts")))))
     if text or made or thought:
         yield Turn(AGENT, text, thought=thought, calls=made, number=line)
     for call, one in zip(made, calls, strict=True):
         yield from _results(call, one, line, intake)
+
+
+def _all_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the message's calls; the arguments, and calls without a result, may be in its content only."""
+    parts = (plain_object(part) for part in plain_list(message.get("content")))
+    told = {word(one.get("name")): one for part in parts if (one := plain_object(part.get("functionCall")))}
+    calls = [plain_object(one) for one in plain_list(message.get("toolCalls"))]
+    whole = [one if "args" in one else {**told.pop(word(one.get("name")), {}), **one} for one in calls]
+    return [*whole, *(one for name, one in told.items() if all(name != call.get("name") for call in calls))]
 
 
 def _call(one: Mapping[str, Any], line: int, place: int, intake: Intake) -> LoggedCall:
@@ -136,7 +178,7 @@ def _parts(given: object) -> Iterator[object]:
 
 
 def _results(call: LoggedCall, one: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
-    given, texts, pictures = one.get("result"), list[str](), list[Picture]()
+    given, texts, pictures = one.get("result", one.get("resultDisplay")), list[str](), list[Picture]()
     for part in _parts(given):
         response = plain_object(plain_object(part).get("functionResponse")).get("response")
         if isinstance(response, dict):

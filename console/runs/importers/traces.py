@@ -41,7 +41,7 @@ _LANGFUSE_MARKS = (
 )
 _ROWS = ((".traceId", ".startTime", ".type"),)
 """Field paths of single observations, one per row, as exported by Langfuse's page and API."""
-_LANGSMITH_MARKS = ((".run_type",),)
+_LANGSMITH_MARKS = ((".run_type",), (".post[].run_type",), (".patch[].dotted_order",))
 _OPENAI_AGENTS_MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
 _OBSERVATION_GROUPS = ("SPAN", "AGENT", "CHAIN")
 _RUN_GROUPS = ("chain", "prompt", "parser")
@@ -206,7 +206,8 @@ def _told(value: Any, attribute: Any) -> Any:
 
 def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of LangSmith: trees of runs, one run per line or all runs in a list."""
-    for trace, records in grouped(_runs(path, progress), path):
+    for trace, versions in grouped(_runs(path, progress), path):
+        records = _merged(versions)
         intake = Intake(path, records[0].line, _LANGSMITH)
         root = next((one.value for one in records if not one.value.get("parent_run_id")), records[0].value)
         stats = plain_object(root.get("feedback_stats"))
@@ -225,10 +226,25 @@ def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Ent
 
 def _runs(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
     for record in objects(path, progress, *_LANGSMITH_MARKS):
-        for run in _tree(record.value):
-            if not isinstance(run.get("run_type"), str):
-                raise UnreadableFile(str(path), 'A run has no "run_type". Export the runs again.', record.line)
-            yield _trace_id(run), record.line, run
+        patches = [plain_object(one) for one in plain_list(record.value.get("patch"))]
+        is_batch = "run_type" not in record.value and ("post" in record.value or patches)
+        for root in plain_list(record.value.get("post")) if is_batch else [record.value]:
+            for run in _tree(plain_object(root)):
+                if not isinstance(run.get("run_type"), str):
+                    raise UnreadableFile(str(path), 'A run has no "run_type". Export the runs again.', record.line)
+                yield _trace_id(run), record.line, run
+        yield from ((_trace_id(run), record.line, run) for run in patches if is_batch)
+
+
+def _merged(versions: Sequence[Record]) -> list[Record]:
+    """Return the runs of a trace; each later version of a run (`patch`) adds its fields to the first (`post`)."""
+    found: dict[object, Record] = {}
+    for number, one in enumerate(versions):
+        name = one.value.get("id") or number
+        held = found.get(name)
+        told = {key: value for key, value in one.value.items() if value is not None}
+        found[name] = one if held is None else Record(held.line, {**held.value, **told})
+    return list(found.values())
 
 
 def _tree(run: Span) -> Iterator[dict[str, Any]]:

@@ -121,6 +121,7 @@ def test_the_agents_own_folders_are_known(monkeypatch, tmp_path):
     assert folders == {
         "claude-code": tmp_path / "claude/projects",
         "gemini-cli": tmp_path / ".gemini/tmp",
+        "copilot-cli": tmp_path / ".copilot/session-state",
         "pi": tmp_path / ".pi/agent/sessions",
     }
 

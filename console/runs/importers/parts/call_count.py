@@ -18,7 +18,17 @@ import orjson
 SOURCE_ROLES = frozenset({"role", "from", "speaker", "sender"})
 """The keys for the speaker of a message."""
 _SLOTS = 2**17
-_NAMES = ("name", "tool_name", "toolName", "function_name", "functionName", "tool", "function", "recipient_name")
+_NAMES = (
+    "name",
+    "tool_name",
+    "toolName",
+    "function_name",
+    "functionName",
+    "tool",
+    "function",
+    "recipient_name",
+    "toolId",
+)
 _INNER = ("function", "functionCall", "function_call", "toolUse")
 _NAMED = frozenset({*_NAMES, *_INNER})
 _ARGUMENTS = (
@@ -33,7 +43,8 @@ _ANSWERING = re.compile(r"result|output|response|return", re.IGNORECASE)
 _UNHAPPENED = re.compile(
     r"^(?:(?:available_?|allowed_?|all_?)?(?:tools|functions)|.*tool_?(?:definitions|choice|schemas?)|.*schema|"
     r"task|tasks|evaluation.*|expected.*|golden.*|ground_?truth.*|reference.*|target|reward_?info|action_?checks|"
-    r"injections?|invalid_tool_calls|metadata|env_?name|examples?|demos?|partial_?arguments|model_?args)$",
+    r"injections?|invalid_tool_calls|metadata|env_?name|examples?|demos?|partial_?arguments|model_?args|"
+    r"attachment|slashCommands)$",
     re.IGNORECASE,
 )
 _QUOTING = frozenset({"user", "tool", "function", "system", "developer", "ipython", "human", "observation"})
@@ -256,16 +267,20 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
     name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key]), None)
     if name is None or "role" in held:
         return None
-    kind = value.get("type", "")
+    kind = value.get("type", value.get("kind", "") if "toolId" in value else "")
+    state = value.get("state")
+    if kind == "tool" and isinstance(state, dict):
+        return _Told(name, _key(name, state.get("input")), _has_id(value) or "")
     is_typed = isinstance(kind, str) and _CALLING.search(kind) is not None and not _ANSWERING.search(kind)
     if kind and not is_typed:
         return None
     key = next((one for one in _ARGUMENTS if one in held), None)
-    if key is None:
+    if key is None and not (is_typed and "toolId" in value):
         return None
-    given = held[key]
-    given = _unfolded(held[key]) if isinstance(held[key], str) else held[key]
-    if not is_typed and held is value and (key in _VAGUE or not isinstance(given, dict)):
+    given = held.get(key)
+    given = _unfolded(given) if isinstance(given, str) else given
+    is_named = is_typed or "toolCallId" in value
+    if not is_named and held is value and (key in _VAGUE or not isinstance(given, dict)):
         return None
     is_definition = isinstance(given, dict) and ("properties" in given or "$schema" in given)
     if is_definition or ("description" in held and key == "parameters"):
@@ -298,7 +313,7 @@ def _key(name: str, given: Any) -> int:
     while isinstance(given, dict) and len(given) == 1:
         (key, inner), *_ = given.items()
         inner = _unfolded(inner) if isinstance(inner, str) else inner
-        if key not in _ARGUMENTS or not isinstance(inner, dict):
+        if key not in _ARGUMENTS or not isinstance(inner, (dict, str)):
             break
         given = inner
     return hash((name, orjson.dumps(given or {}, option=orjson.OPT_SORT_KEYS, default=str)))

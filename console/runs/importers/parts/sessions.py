@@ -6,14 +6,14 @@ Slash commands, caveats, interrupts, an editor's context and small talk are not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
 from console.runs.importers.parts.intake import Intake
 from console.runs.importers.records import CONTEXT, Entry, Skipped
-from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS, split_tool_texts
+from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS, join_paragraphs, split_tool_texts
 
 _NOT_ASKED = re.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below were generated|# AGENTS\.md|<permissions"
@@ -51,6 +51,23 @@ def request_text(text: str) -> str:
     """Return the user's request in a user message, or "" if the text is not a request."""
     text = split_tool_texts(text)[0]
     return "" if _NOT_ASKED.match(text) else text.strip()
+
+
+def joined_words(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Yield the turns; merge an agent's text with the calls that follow it in the same message."""
+    before: Turn | None = None
+    for turn in joined_thoughts(turns):
+        if before is not None:
+            if turn.role == AGENT and turn.calls and not turn.text and turn.number == before.number:
+                thought = join_paragraphs(before.thought, turn.thought)
+                turn = replace(turn, text=before.text, thought=thought)
+            else:
+                yield before
+        before = turn if turn.role == AGENT and turn.text and not turn.calls else None
+        if before is None:
+            yield turn
+    if before is not None:
+        yield before
 
 
 def session_entries(

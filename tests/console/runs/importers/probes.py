@@ -319,8 +319,21 @@ CLAUDE_CODE = {
             event("user", "r1", "q1", [result("t1", "1")]),
             event("assistant", "a2", "r1", [use("t2", "B")], id="m2"),
         ),
-        ["A B"],
-        left_out={"line of type attachment": 1},
+        ["A", "B"],
+    ),
+    "claude code: words of the queue in an older version, notices of a task, a list of skills": Probe(
+        "claude-code",
+        lines(
+            event("user", "u1", None, "Go"),
+            event("assistant", "a1", "u1", [use("t1", "A")], id="m1"),
+            {"type": "queue-operation", "operation": "remove", "content": "Stop", "sessionId": "s-1"},
+            event("user", "r1", "a1", [result("t1", "1")]),
+            {"type": "attachment", "uuid": "q1", "parentUuid": "r1", "sessionId": "s-1", "attachment": {"type": "queued_command", "prompt": "done", "commandMode": "task-notification"}},
+            {"type": "attachment", "uuid": "q2", "parentUuid": "q1", "sessionId": "s-1", "attachment": {"type": "skill_listing", "content": "A skill for each day of the week. " * 90}},
+            event("assistant", "a2", "q2", [use("t2", "B")], id="m2"),
+        ),
+        ["A", "B"],
+        left_out={"attachment of type skill_listing": 1},
     ),
     "claude code: a rewound prompt with calls of its own": Probe(
         "claude-code",

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from tests.console.runs.importers.probes import Probe, calls, function, rollout, tool
-from tests.console.runs.importers.samples import lines, observation, text
+from tests.console.runs.importers.samples import PNG, lines, observation, text
 
 ASKED = {"role": "user", "content": "What is the weather in Rome?"}
 CALL = function("weather", '{"city": "Rome"}')
@@ -240,4 +240,157 @@ OTHERS = {
     ),
 }  # fmt: skip
 
-FURTHER: dict[str, Probe] = {**LANGFUSE, **OTHERS}
+SHELL = {"kind": "terminal", "commandLine": {"original": "rm -r build"}}
+CALL_ROUNDS = {
+    "toolCallRounds": [
+        {
+            "response": "I look.",
+            "thinking": {"text": "Where?"},
+            "toolCalls": [{"id": "c1__vscode-1", "name": "read_file", "arguments": '{"filePath": "a"}'}],
+        },
+        {"response": "Read.", "toolCalls": []},
+    ],
+    "toolCallResults": {"c1__vscode-1": {"content": [{"value": {"node": {"children": [{"text": "import os"}]}}}]}},
+}
+
+
+def invoked(call_id: str, tool_id: str, **more: Any) -> dict:
+    told = {"invocationMessage": {"value": "Reads a"}, "isComplete": True, "isConfirmed": {"type": 1}}
+    return {"kind": "toolInvocationSerialized", "toolCallId": call_id, "toolId": tool_id} | told | more
+
+
+RESPONSE = [
+    {"kind": "thinking", "value": "Where?"},
+    {"value": "I look."},
+    invoked("c1", "copilot_readFile", isConfirmed={"type": 4}),
+    {"value": "Read."},
+]
+REQUESTS = [
+    {"message": {"text": "Read a"}, "response": RESPONSE, "result": {"metadata": CALL_ROUNDS}},
+    {
+        "message": {"text": "Now clean up"},
+        "response": [
+            {"value": "I clean."},
+            invoked("c2", "run_in_terminal", isConfirmed={"type": 0}, toolSpecificData=SHELL),
+            {"kind": "confirmation"},
+        ],
+        "result": {},
+    },
+]
+PART = {"id": "p", "messageID": "m1", "type": "tool", "callID": "c1", "tool": "bash"}
+STATE = {"status": "completed", "input": {"command": "ls"}, "output": "a.py"}
+
+
+def spoken(role: str, *parts: dict) -> dict:
+    return {"info": {"id": role, "role": role, "sessionID": "s"}, "parts": list(parts)}
+
+
+SESSIONS = {
+    "copilot chat: an export": Probe(
+        "copilot-chat",
+        orjson.dumps({"responderUsername": "GitHub Copilot", "requests": REQUESTS}),
+        ["read_file -", "run_in_terminal"],
+        ["import os", "", ""],
+        left_out={"part of kind confirmation": 1},
+        decisions=2,
+    ),
+    "copilot chat: a log of changes": Probe(
+        "copilot-chat",
+        lines(
+            {"kind": 0, "v": {"version": 3, "sessionId": "s", "requests": []}},
+            {"kind": 2, "k": ["requests"], "v": [REQUESTS[0] | {"response": [], "result": {}}]},
+            {"kind": 2, "k": ["requests", 0, "response"], "v": [*RESPONSE[:2], {"value": "gone"}]},
+            {"kind": 2, "k": ["requests", 0, "response"], "i": 2, "v": RESPONSE[2:]},
+            {"kind": 1, "k": ["requests", 0, "result"], "v": REQUESTS[0]["result"]},
+            {"kind": 1, "k": ["customTitle"], "v": "a"},
+        ),
+        ["read_file -"],
+        ["import os", ""],
+        decisions=1,
+    ),
+    "copilot chat: a call that shows no arguments": Probe(
+        "copilot-chat",
+        orjson.dumps({"requests": [{"message": "Read a", "response": [invoked("c1", "copilot_readFile", pastTenseMessage="Read a")]}]}),
+        ["copilot_readFile"],
+        ["Read a"],
+        left_out={"call without its arguments (its message is kept)": 1},
+    ),
+    "copilot cli: a session": Probe(
+        "copilot-cli",
+        lines(
+            {"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "/w"}}},
+            {"type": "user.message", "data": {"content": "Go"}},
+            {"type": "assistant.message", "data": {"content": "So.", "toolRequests": [{"toolCallId": "c1", "name": "bash", "arguments": {"command": "ls"}}]}},
+            {"type": "tool.execution_start", "data": {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "ls"}}},
+            {"type": "tool.execution_complete", "data": {"toolCallId": "c1", "success": True, "result": {"content": "a.py"}}},
+            {"type": "tool.execution_start", "data": {"toolCallId": "c2", "toolName": "view", "arguments": {"path": "a.py"}}},
+            {"type": "tool.execution_complete", "data": {"toolCallId": "c2", "success": False, "error": {"message": "no"}}},
+            {"type": "assistant.message_delta", "data": {"deltaContent": "Do"}},
+            {"type": "assistant.message", "data": {"content": "Done.", "toolRequests": []}},
+            {"type": "user.shrugged", "data": {}},
+        ),
+        ["bash view -"],
+        ["a.py", "no", ""],
+        left_out={"event of type user.shrugged": 1},
+    ),
+    "opencode: an export": Probe(
+        "opencode",
+        orjson.dumps(
+            {
+                "info": {"id": "s", "directory": "/w"},
+                "messages": [
+                    spoken("user", {"type": "text", "text": "List"}, {"type": "text", "synthetic": True, "text": "Called the Read tool"}, {"type": "file", "mime": "image/png", "url": f"data:image/png;base64,{PNG}"}),
+                    spoken("assistant", {"type": "reasoning", "text": "Hm"}, {"type": "text", "text": "I list."}, PART | {"state": STATE}, PART | {"callID": "c2", "tool": "edit", "state": {"status": "error", "input": {}, "error": "no"}}, PART | {"callID": "c3", "state": {"status": "running", "input": {"command": "x"}}}, {"type": "hologram"}),
+                ],
+            }
+        ),
+        ["bash edit bash"],
+        ["a.py", "no", ""],
+        left_out={"part of type hologram": 1},
+        pictures=1,
+    ),
+    "opencode: the stream of a run": Probe(
+        "opencode",
+        lines(*({"type": kind, "timestamp": 1, "sessionID": "s", "part": part} for kind, part in (("step_start", {"type": "step-start"}), ("tool_use", PART | {"state": STATE}), ("text", {"messageID": "m2", "type": "text", "text": "There."})))),
+        ["bash -"],
+        ["a.py", ""],
+    ),
+    "gemini cli: the stream of a run": Probe(
+        "gemini-cli",
+        lines(
+            {"type": "init", "session_id": "s", "model": "m"},
+            {"type": "message", "role": "user", "content": "List"},
+            {"type": "message", "role": "assistant", "content": "I ", "delta": True},
+            {"type": "message", "role": "assistant", "content": "list.", "delta": True},
+            {"type": "tool_use", "tool_name": "glob", "tool_id": "g1", "parameters": {"pattern": "*"}},
+            {"type": "tool_use", "tool_name": "read", "tool_id": "g2", "parameters": {"path": "a"}},
+            {"type": "tool_result", "tool_id": "g1", "status": "success", "output": "a.py"},
+            {"type": "tool_result", "tool_id": "g2", "status": "error", "error": {"type": "x", "message": "no"}},
+            {"type": "message", "role": "assistant", "content": "Two.", "delta": True},
+            {"type": "error", "severity": "warning", "message": "loop"},
+            {"type": "result", "status": "success", "stats": {}},
+        ),
+        ["glob read -"],
+    ),
+    "gemini cli: arguments only in the content, a result only for the screen": Probe(
+        "gemini-cli",
+        lines(
+            {"sessionId": "s", "projectHash": "h"},
+            {"id": "1", "type": "user", "content": "Go"},
+            {"id": "2", "type": "gemini", "content": [{"functionCall": {"id": "x", "name": "pay", "args": {"n": 1}}}], "toolCalls": [{"id": "y", "name": "pay", "resultDisplay": "paid"}]},
+        ),
+        ["pay"],
+        ["paid"],
+    ),
+    "langsmith: runs and their changes in batches": Probe(
+        "langsmith",
+        lines(
+            {"post": [{"id": "r", "trace_id": "r", "dotted_order": "1", "run_type": "chain", "name": "x", "inputs": {}}, {"id": "t", "trace_id": "r", "parent_run_id": "r", "dotted_order": "1.2", "run_type": "tool", "name": "pay", "inputs": {"n": 1}}]},
+            {"patch": [{"id": "t", "trace_id": "r", "dotted_order": "1.2", "outputs": {"output": "paid"}, "error": None}]},
+        ),
+        ["pay"],
+        ["paid"],
+    ),
+}  # fmt: skip
+
+FURTHER: dict[str, Probe] = {**LANGFUSE, **OTHERS, **SESSIONS}
