@@ -32,7 +32,7 @@ from console.language import counted
 from console.review import plain_text
 from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list, trajectory_rows
 from console.runs.importers import CANONICAL_LINE, IMPORTERS
-from console.runs.importers.parts.files import is_document
+from console.runs.importers.parts.files import is_document, is_event_file
 from console.runs.log_reading import FileReport, ImportChoice
 
 app = noun("Import agent logs, list and show trajectories.", "trajectory list --run hotpot")
@@ -234,7 +234,8 @@ def _files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             inside = [child for child in path.rglob("*") if child.is_file() and _is_log(child)]
-            yield from sorted(inside) or [path]
+            # The events of a conversation that has a file for each event are one log.
+            yield from sorted({one.parent if is_event_file(one) else one for one in inside}) or [path]
         else:
             yield path
 

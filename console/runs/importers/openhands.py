@@ -29,6 +29,7 @@ _MARKS = (
 )
 _QUIET = frozenset({"null", "agent_state_changed", "change_agent_state", "recall", "noop", "pause", "resume"})
 _QUIET |= {"condensation", "condensation_request"}
+_QUIET_KINDS = frozenset({"CondensationRequest", "TokenEvent", "PauseEvent"})
 _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk", "is_confirmed", "action_risk"})
 _ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message", "tool_call_metadata", "timeout"})
 """Event fields that are not arguments; older files write the arguments beside these fields."""
@@ -172,7 +173,7 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
 
 def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> Iterator[Turn]:
     answers = call_id(event) or str(event.get("action_id") or "")
-    if kind == "SystemPromptEvent":
+    if kind in ("SystemPromptEvent", "SystemPromptUpdateEvent"):
         yield Turn(SYSTEM, spoken_text(event.get("system_prompt"), intake), number=number)
     elif kind == "MessageEvent":
         yield from message_turns(plain_object(event.get("llm_message")), intake)
@@ -180,12 +181,19 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         held = plain_object(event.get("tool_call"))
         function = plain_object(held.get("function")) or held
         given = function["arguments"] if "arguments" in function else intake.expected(event, "call", "action")
-        name = event.get("tool_name") or function.get("name")
+        made = plain_object(event.get("action"))
+        # Some versions name only the class of the action, such as TerminalAction.
+        name = event.get("tool_name") or function.get("name") or word(made.get("kind")).removesuffix("Action") or None
+        if name == "finish" and "message" in made:
+            yield Turn(AGENT, word(made["message"]), number=number)
+            return
         if not isinstance(name, str):
             raise intake.refusal(f"The call of event {number} has no name. Add its tool's name, or remove the event.")
         thoughts = [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)]
         thought = "\n".join(filter(None, thoughts))
         yield Turn(AGENT, thought=thought, calls=(LoggedCall(name, given, answers),), number=number)
+    elif event.get("tool_name") == "finish" and kind == "ObservationEvent":
+        return
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         seen = plain_object(event.get("observation"))
         if not {"error", "rejection_reason"} & event.keys() and not {"content", "output"} & seen.keys():
@@ -194,7 +202,7 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         text, pictures = result_text(value, intake)
         extra = decided("reject", _BY, text) if kind == "UserRejectObservation" else {}
         yield Turn(TOOL, text, answers=answers, pictures=tuple(pictures), number=number, step_extra=extra)
-    else:
+    elif kind not in _QUIET_KINDS:
         intake.leave_out(f"event of kind {kind}")
 
 

@@ -30,7 +30,7 @@ _NAMES = (
     "toolId",
 )
 _INNER = ("function", "functionCall", "function_call", "toolUse")
-_NAMED = frozenset({*_NAMES, *_INNER})
+_NAMED = frozenset({*_NAMES, *_INNER, "toolCallId"})
 _ARGUMENTS = (
     *("arguments", "args", "input", "parameters", "kwargs", "params", "payload", "tool_input", "action_input"),
     *("toolInput", "rawInput"),
@@ -265,19 +265,21 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
         if isinstance(value.get(inner), dict):
             held = value[inner]
     name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key]), None)
+    kind = value.get("type", value.get("kind", "") if "toolId" in value else "")
+    if name is None and isinstance(kind, str) and kind.startswith("tool-") and not _ANSWERING.search(kind):
+        name = kind.removeprefix("tool-")
     if name is None or "role" in held:
         return None
-    kind = value.get("type", value.get("kind", "") if "toolId" in value else "")
     state = value.get("state")
     if kind == "tool" and isinstance(state, dict):
         return _Told(name, _key(name, state.get("input")), _has_id(value) or "")
     is_typed = isinstance(kind, str) and _CALLING.search(kind) is not None and not _ANSWERING.search(kind)
-    if kind and not is_typed:
+    if kind and not is_typed and kind != f"tool-{name}":
         return None
     key = next((one for one in _ARGUMENTS if one in held), None)
     if key is None and not (is_typed and "toolId" in value):
         return None
-    given = held.get(key)
+    given = held.get(key or "")
     given = _unfolded(given) if isinstance(given, str) else given
     is_named = is_typed or "toolCallId" in value
     if not is_named and held is value and (key in _VAGUE or not isinstance(given, dict)):

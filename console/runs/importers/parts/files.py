@@ -177,7 +177,11 @@ _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", 
 _ZSTD_MEMBER = 93
 _TAR_AT = 257
 """The position of the magic bytes in a tar archive."""
-_DOCUMENT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|.*\.(?:md|rst)")
+_DOCUMENT = re.compile(
+    r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|base_state\.json|"
+    r".*\.(?:md|rst|png|jpe?g|gif|webp|svg|ico|pdf|css)"
+)
+_EVENT_FILE = re.compile(r"event-\d+\b.*\.json")
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
 _LOCKED = "The archive has a password. Unpack the archive, then import the files."
@@ -201,6 +205,9 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
     Write unpacked files with their names to `folder`, and unpack nested archives to a depth of three.
     """
     label = label or str(path)
+    if path.is_dir():
+        yield from _joined_events(((label, one) for one in sorted(path.iterdir()) if is_event_file(one)), folder)
+        return
     kind = _beginning(path)
     unpack = next((work for mark, work in _UNPACKING if kind.startswith(mark)), None)
     unpack = _untar if unpack is None and kind[_TAR_AT:].startswith(b"ustar") else unpack
@@ -215,8 +222,30 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
         raise
     except _BROKEN as broken:
         raise UnreadableFile(label, _LOCKED if "password" in str(broken) else _DAMAGED) from broken
-    for name, member in members:
+    for name, member in _joined_events(members, inner):
         yield from plain_files(member, inner, f"{label}/{name}" if name else label, depth + 1)
+
+
+def is_event_file(path: Path) -> bool:
+    """Return whether the file holds a single event, and the other events of its conversation are beside it."""
+    return _EVENT_FILE.fullmatch(path.name) is not None
+
+
+def _joined_events(files: Iterable[tuple[str, Path]], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (label, path) of the files; join the event files of each conversation to one file with an event a line."""
+    conversations: dict[Path, list[tuple[str, Path]]] = {}
+    for label, path in files:
+        if is_event_file(path):
+            conversations.setdefault(path.parent, []).append((label, path))
+        else:
+            yield label, path
+    for number, (parent, events) in enumerate(conversations.items()):
+        own = parent.parent if parent.name == "events" else parent
+        place = folder / f"{own.name}-{number}.jsonl" if number else folder / f"{own.name}.jsonl"
+        with place.open("wb") as out:
+            for _, path in sorted(events, key=lambda event: event[1].name):
+                out.write(path.read_bytes().replace(b"\n", b" ") + b"\n")
+        yield events[0][0].rpartition("/event-")[0] or events[0][0], place
 
 
 def _beginning(path: Path) -> bytes:

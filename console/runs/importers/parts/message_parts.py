@@ -55,6 +55,8 @@ _ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChun
 _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
 _ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent"), TOOL)
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
+_BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan")
+"""Fields of a message with the agent's thought, beside its content."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
 _ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
@@ -228,7 +230,7 @@ def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
 
 
 def _thought(message: Part, parts: _Parts) -> str:
-    told = next((message[key] for key in ("reasoning_content", "reasoning", "thinking") if message.get(key)), None)
+    told = next((message[key] for key in _BESIDE if message.get(key)), None)
     if told is not None and not parts.thoughts:
         _read_thought({"thinking": told}, parts)
     return "\n\n".join(text.strip() for text in parts.thoughts if text.strip())

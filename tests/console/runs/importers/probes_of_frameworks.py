@@ -391,6 +391,21 @@ SESSIONS = {
         ["pay"],
         ["paid"],
     ),
+    "openhands: the newest events": Probe(
+        "openhands",
+        lines(
+            {"kind": "SystemPromptUpdateEvent", "source": "agent", "timestamp": "t", "system_prompt": {"type": "text", "text": "Be exact."}},
+            {"kind": "MessageEvent", "source": "user", "timestamp": "t", "llm_message": {"role": "user", "content": [{"text": "Go"}]}},
+            {"kind": "ActionEvent", "id": "e1", "source": "agent", "timestamp": "t", "action": {"kind": "TerminalAction", "command": "ls"}},
+            {"kind": "ObservationEvent", "source": "environment", "timestamp": "t", "action_id": "e1", "observation": {"output": "a.py"}},
+            {"kind": "ConversationStateUpdateEvent", "timestamp": "t", "key": "execution_status", "value": "running"},
+            {"kind": "ActionEvent", "id": "e2", "source": "agent", "timestamp": "t", "tool_name": "finish", "tool_call_id": "c2", "action": {"kind": "FinishAction", "message": "Done."}},
+            {"kind": "ObservationEvent", "source": "environment", "timestamp": "t", "tool_name": "finish", "tool_call_id": "c2", "observation": {"content": []}},
+        ),
+        ["Terminal -"],
+        ["a.py", ""],
+        left_out={"event of kind ConversationStateUpdateEvent": 1},
+    ),
 }  # fmt: skip
 
 FURTHER: dict[str, Probe] = {**LANGFUSE, **OTHERS, **SESSIONS}
