@@ -1,5 +1,7 @@
 """The errors of the console."""
 
+import re
+
 
 class ConsoleError(Exception):
     """The request failed."""
@@ -13,13 +15,19 @@ class BadInput(ConsoleError):
     exit_code = 2
 
 
+_ENDLESS = re.compile(r"(\S{120})\S{80,}")
+"""Names in a damaged log have no limit; a sentence shows their beginning."""
+
+
 class UnreadableFile(BadInput):
     """A file cannot be read as a trajectory log.
 
-    `line` counts from 1; None means the whole file.
+    `line` counts from 1; None means the whole file. `reason` is a sentence with its period.
     """
 
     def __init__(self, path: str, reason: str, line: int | None = None) -> None:
+        reason = _ENDLESS.sub(r"\1…", reason)
+        reason = reason if reason.rstrip().endswith((".", "!", "?", "…")) else f"{reason}."
         self.path, self.reason, self.line = path, reason, line
         where = path if line is None else f"{path}, line {line}"
         super().__init__(f"{where}: {reason}")

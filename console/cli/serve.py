@@ -1,4 +1,4 @@
-"""`inferact serve` and `inferact worker`: processes that run until they are stopped."""
+"""`inferact serve` and `inferact worker`: processes that run until they are stopped, and the list of workers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import typer
 
 from console.auth import audit_log, invitations, people
 from console.auth.people import Role, roles_of, roles_text
-from console.cli.output import say
+from console.cli.output import Json, emit, emit_table, noun, say
 from console.database import database_url, now_ms, reading, writing
+from console.language import counted
+from console.runs import iso, workers
 from console.server import serve
 from console.server.site import Site, running_address, site_at
 from console.settings import settings
@@ -85,11 +87,55 @@ def _first_link(site: Site, invite: str | None, role: list[str] | None) -> str |
     return create_link(site, None, frozenset({Role.REVIEWER, Role.RESEARCHER, Role.ADMIN}))
 
 
+worker = noun("Continue runs, free expired claims and send messages, until Ctrl+C.", "worker --once")
+
+
+@worker.callback()
 def run_worker(
+    context: typer.Context,
     once: Annotated[bool, typer.Option("--once", help="Run one round and exit, for use with a timer.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
 ) -> None:
-    """Free expired claims, advance runs with due decisions and send webhooks, until Ctrl+C."""
+    """Free expired claims, advance runs with due decisions and send webhooks, until Ctrl+C.
+
+    Ctrl+C ends the worker after its present job; a second Ctrl+C ends it at once.
+    """
     from console.server.worker import work  # brings an HTTP client, which only this command should pay for
 
-    work(say, once=once, every_s=every)
+    if context.invoked_subcommand is None:
+        work(say, once=once, every_s=every)
+
+
+@worker.command("list", epilog="Example: inferact worker list --json")
+def list_workers(as_json: Json = False) -> None:
+    """List the workers of the last week with their status, job and last heartbeat."""
+    with reading() as session:
+        found = workers.list_workers(session, now_ms())
+    rows = [
+        {
+            "id": one.worker_id,
+            "name": one.name,
+            "status": one.status,
+            "job": one.job,
+            "jobs_done": one.jobs_done,
+            "started": iso(one.started_ms),
+            "seen": iso(one.seen_ms),
+            "failure": one.failure,
+        }
+        for one in found
+    ]
+    empty = "No worker has run in the last week. Start one: inferact worker"
+    emit_table(rows, ("id", "name", "status", "job", "jobs_done", "started", "seen", "failure"), as_json, empty=empty)
+
+
+@worker.command("drain", epilog="Example: inferact worker drain")
+def drain_workers(
+    number: Annotated[
+        list[int] | None, typer.Argument(metavar="ID", help="Ids of workers (default: all workers).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """End workers after their present job, for example before an upgrade."""
+    with writing() as session:
+        count = workers.drain_workers(session, number or None)
+    emit({"draining": count}, as_json, f"{counted(count, 'worker')} will end after the present job.")

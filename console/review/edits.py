@@ -243,7 +243,7 @@ def check_tool_schema(schema: Any) -> None:
         validators.validator_for(schema).check_schema(dict(schema))
         _check_cost(schema)
     except exceptions.SchemaError as broken:
-        raise BadInput(f"tool_schema is not a valid JSON schema; correct it: {broken.message[:200]}") from broken
+        raise BadInput(f"tool_schema is not a valid JSON schema; correct it: {broken.message[:200]}.") from broken
     except RecursionError as broken:
         raise BadInput("tool_schema is nested too deeply to be checked. Flatten the schema.") from broken
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import MutableMapping
 from typing import Any
@@ -21,6 +22,7 @@ from console.auth import sessions
 from console.auth.people import Identity
 from console.auth.sessions import participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
+from console.server.api.errors import HTTP_WORDS, problem
 from console.server.sign_in import participants
 from console.server.sign_in.html_pages import in_language
 from console.server.sign_in.session_cookies import keep_link
@@ -38,6 +40,7 @@ MISSING = "/page-not-found"
 """An address without a page, for which the console shows that the page does not exist."""
 
 _API = ("/api", "/api/", "/v1/traces")
+_UNSAFE = re.compile(r"\0|\\|//|(^|/)\.\.(/|$)")
 BODY_S = 30.0
 """The seconds in which a body must arrive, and in which each further 64 kB of the body must arrive."""
 _SLOWEST_BYTES = 2**16
@@ -64,7 +67,8 @@ class Guard:
     async def _refusal(self, request: Request) -> Response | None:
         path = request.scope["path"]
         if path in _API or path.startswith(_API[1]):
-            return None
+            # Streamlit would answer such an address itself, and not in JSON.
+            return problem(404, HTTP_WORDS[404]) if _UNSAFE.search(path) else None
         if wrong := self._stranger(request, request.method not in _SAFE_METHODS):
             return PlainTextResponse(wrong, 403)
         if path.rstrip("/") == "/participate":

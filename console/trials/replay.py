@@ -81,7 +81,10 @@ def add_replay_run(
 
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
-    """Deliver due decisions and reveal the next trial of every task with feedback. Calls may be repeated."""
+    """Deliver due decisions and reveal the next trial of every task with feedback. Calls may be repeated.
+
+    Raise Refused if another process continues the run.
+    """
     done = Advance()
     with writing() as session:
         run = runs.get(session, run_name)
@@ -94,12 +97,13 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
             logged = quote(run_name)
             onward = f"Replay it first: inferact run start --actor replay --from {logged} --name {logged}-replay"
         raise Refused(f"Run {run_name!r} is of kind {run.kind} and has no next trial. {onward}")
-    deliver_decisions(run, done)
-    with writing() as session:
-        _settle(session, run, done)
-        session.flush()
-    if done.revealed:
-        done.queued = judge_replay(run_name, run.detector or "rules")
+    with engine.lock_run(run):
+        deliver_decisions(run, done)
+        with writing() as session:
+            _settle(session, run, done)
+            session.flush()
+        if done.revealed:
+            done.queued = judge_replay(run_name, run.detector or "rules")
     return done
 
 

@@ -15,6 +15,8 @@ from storage.tables.loop import (
     PlanVersion,
     Policy,
     ReplacedPolicy,
+    Worker,
+    WorkerStatus,
 )
 from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession, SavedView
 from storage.tables.queue import (

@@ -1,9 +1,11 @@
-"""Tables around a decision: memories, execution intents, gate checks, policies, the outbox and its channels."""
+"""Tables around a decision: memories, execution intents, gate checks, policies, the outbox, its channels, workers."""
+
+from enum import StrEnum
 
 from sqlalchemy import DDL, BigInteger, Index, UniqueConstraint, event, text
 from sqlmodel import Field
 
-from storage.tables.base import NumberedTable
+from storage.tables.base import NumberedTable, one_of
 
 
 class Memory(NumberedTable, table=True):
@@ -190,6 +192,29 @@ class AllowedCheck(NumberedTable, table=True):
     policy_version: int
     agent: str
     at_ms: int = Field(sa_type=BigInteger)
+
+
+class WorkerStatus(StrEnum):
+    """The status of a worker: `working`, `draining` (it ends after its job) or `stopped`."""
+
+    WORKING = "working"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class Worker(NumberedTable, table=True):
+    """A worker process with its last heartbeat; `job` is the run that it continues now, or empty."""
+
+    __tablename__ = "worker"
+    __table_args__ = (one_of("status", WorkerStatus),)
+
+    name: str
+    status: str = WorkerStatus.WORKING
+    job: str = ""
+    jobs_done: int = 0
+    failure: str = ""
+    started_ms: int = Field(sa_type=BigInteger)
+    seen_ms: int = Field(sa_type=BigInteger)
 
 
 class PlanVersion(NumberedTable, table=True):

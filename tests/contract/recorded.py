@@ -126,6 +126,8 @@ def _walk(command, words):
     if not hasattr(command, "commands"):
         yield " ".join(words), command
         return
+    if words and command.params:
+        yield " ".join(words), command
     for name, below in sorted(command.commands.items()):
         yield from _walk(below, (*words, name))
 

@@ -74,7 +74,9 @@ def commands_of(app):
 def _commands(command, words):
     if not hasattr(command, "commands"):
         return [" ".join(words)]
-    return [name for word, below in command.commands.items() for name in _commands(below, (*words, word))]
+    # A group with options of its own is a command too.
+    own = [" ".join(words)] if words and command.params else []
+    return own + [name for word, below in command.commands.items() for name in _commands(below, (*words, word))]
 
 
 def _flat(routes):

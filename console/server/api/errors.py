@@ -32,7 +32,7 @@ _STATUS: dict[type[Exception], int] = {
 
 _RETRY_AFTER_S = "60"
 UNREACHABLE = "The database cannot be used now; try again in a moment."
-_HTTP_WORDS = {
+HTTP_WORDS = {
     404: "This address does not exist; /api/v1/openapi.json lists all addresses.",
     405: "This address does not accept that method; /api/v1/openapi.json lists all methods.",
 }
@@ -74,7 +74,7 @@ async def _unusable(_request: Request, error: RequestValidationError) -> Respons
 
 
 async def _http_error(_request: Request, error: HTTPException) -> Response:
-    return problem(error.status_code, _HTTP_WORDS.get(error.status_code, error.detail), error.headers)
+    return problem(error.status_code, HTTP_WORDS.get(error.status_code, error.detail), error.headers)
 
 
 async def _unreachable(_request: Request, error: Exception) -> Response:

@@ -14,14 +14,16 @@ from console.review.access import list_reviewable_runs
 from console.review.notices import channels, health
 from console.review.notices.channels import ChannelKind, ChannelWish
 from console.review.notices.health import ReviewHealth, UndeliveredMessage
-from console.runs import outbox
+from console.runs import outbox, workers
 from console.runs.outbox import ITEM_CLOSED, ITEM_EVENTS, ITEM_PENDING, ITEM_REMINDER
+from console.runs.workers import GONE, WorkerState
 from console.web.flash import finish, flash, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from console.web.widgets.status import age
 from storage import tables
+from storage.tables import WorkerStatus
 
 _MOST = 20
 _KINDS = {
@@ -40,6 +42,13 @@ _EVENTS = {
     ITEM_PENDING: gettext_noop("New item"),
     ITEM_REMINDER: gettext_noop("Reminder before the deadline"),
     ITEM_CLOSED: gettext_noop("Item closed"),
+}
+
+_WORKERS = {
+    WorkerStatus.WORKING: gettext_noop("Working"),
+    WorkerStatus.DRAINING: gettext_noop("Ending after its job"),
+    WorkerStatus.STOPPED: gettext_noop("Stopped"),
+    GONE: gettext_noop("Gone without a heartbeat"),
 }
 
 
@@ -83,10 +92,12 @@ def show_health() -> None:
     with reading() as session:
         at_ms = now_ms()
         found, letters = health.measure_health(session, at_ms), health.list_undelivered(session, limit=_MOST)
+        listed = workers.list_workers(session, at_ms)[:_MOST]
     _show_figures(found, at_ms)
     if found.dead:
         st.button(_("Retry all messages"), key="retry-all", on_click=_act, args=(_retry, None))
     _show_messages(letters, "all")
+    _show_workers(listed, at_ms)
 
 
 def _show_figures(found: ReviewHealth, at_ms: int) -> None:
@@ -102,6 +113,25 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
         for (label, value, detail), count in zip(figures, counts, strict=True):
             told = detail.format(count=digits(count))
             show_html(f'<div class="ia-health"><p>{plain(label)}</p><b>{plain(value)}</b><p>{plain(told)}</p></div>')
+
+
+def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
+    st.header(_("Workers"), anchor=False)
+    if not listed:
+        show_empty_state(_("No worker has run"), _("Start `inferact worker`, so that runs continue by themselves."))
+        return
+    rows = [
+        {
+            _("Worker"): one.name,
+            _("Status"): _(_WORKERS[one.status]),
+            _("Run"): one.job or "–",
+            _("Jobs done"): one.jobs_done,
+            _("Last heartbeat"): _("{time} ago").format(time=age(at_ms - one.seen_ms)),
+            _("Last failure"): one.failure or "–",
+        }
+        for one in listed
+    ]
+    st.dataframe(rows, hide_index=True, key="workers")
 
 
 def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int, str]) -> None:

@@ -166,3 +166,10 @@ def test_without_the_database_nobody_is_known(ada, data_dir, caplog):
     database.rename(data_dir / "away")
     assert browser(ada).get("/inbox").status_code == 401
     assert "The session could not be looked up." in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/api/v1/checks/%00", "/api/v1/checks/a//b", "/api/v1/checks/%5C%5Cx", "/api/..%2Fx"])
+def test_an_odd_address_of_the_api_is_answered_in_json(path):
+    said = browser().get(path)
+    assert said.status_code == 404
+    assert "openapi.json" in said.json()["error"]

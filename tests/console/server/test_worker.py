@@ -17,12 +17,12 @@ from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import decisions
 from console.review.decisions import ReviewDecision
-from console.runs import ingest
+from console.runs import ingest, workers
 from console.settings import settings
 from console.trials import start
 from console.trials.engine import lock_run, resume
 from console.trials.replay import start_replay
-from storage.tables import AllowedCheck, Ask, Item, Trajectory
+from storage.tables import AllowedCheck, Ask, Decision, Item, Trajectory
 from tests.logs import purchase, write_log
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,25 +52,50 @@ def answered():
 
 
 @pytest.fixture
-def worker(data_dir):
-    """A running `inferact worker`."""
+def start_worker(data_dir):
+    """A function that starts `inferact worker`."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "console.cli", "worker", "--every", "0.2"]
-    process = subprocess.Popen(
-        command,
-        cwd=data_dir.parent,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # Tests that a shell runs in the background would hand on that Ctrl+C is not heard.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stdout.readline() == "Working. Stop with Ctrl+C.\n"
-    yield process
-    process.kill()
-    process.communicate()
+    processes = []
+
+    def begin():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "console.cli", "worker", "--every", "0.2"],
+            cwd=data_dir.parent,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # Tests that a shell runs in the background would hand on that Ctrl+C is not heard.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        processes.append(process)
+        assert process.stdout.readline() == "Working. Stop with Ctrl+C.\n"
+        return process
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture
+def worker(start_worker):
+    """A running `inferact worker`."""
+    return start_worker()
+
+
+def listed():
+    with reading() as session:
+        return workers.list_workers(session, now_ms())
+
+
+def await_that(is_so):
+    until = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def trials_of(run_name):
@@ -153,6 +178,49 @@ def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
     assert worker.returncode == 0
     assert "Traceback" not in said
     assert trials_of(replay) == [0, 1]
+
+
+def test_a_worker_is_listed_and_ends_after_it_is_drained(replay, answered, worker, capsys):
+    answered(replay)
+    await_that(lambda: [one.jobs_done for one in listed()] == [1])
+    assert listed()[0].status == "working"
+    assert run_command(["worker", "drain"]) == 0
+    assert "1 worker will end" in capsys.readouterr().out
+    worker.communicate(timeout=60)
+    assert worker.returncode == 0
+    assert run_command(["worker", "list"]) == 0
+    assert "stopped" in capsys.readouterr().out
+
+
+def test_two_workers_share_the_runs_and_one_continues_when_the_other_is_killed(tmp_path, answered, start_worker):
+    records = [purchase(0, wrong=True), purchase(0, wrong=False, trial=1)]
+    ingest.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
+    names = [f"again-{number}" for number in range(6)]
+    for name in names:
+        start_replay(name, "log", "rules", undo_ms=0)
+    one, other = start_worker(), start_worker()
+    for name in names[:3]:
+        answered(name)
+    await_that(lambda: all(trials_of(name) == [0, 1] for name in names[:3]))
+    one.kill()
+    for name in names[3:]:
+        answered(name)
+    await_that(lambda: all(trials_of(name) == [0, 1] for name in names))
+    other.send_signal(signal.SIGTERM)
+    said = one.communicate()[0] + other.communicate(timeout=60)[0]
+    assert [said.count(f"{name}: 1 decision delivered") <= 1 for name in names] == [True] * 6
+    with reading() as session:
+        assert len(session.exec(select(Decision.id).where(Decision.delivered_ms == None)).all()) == 0  # noqa: E711
+
+
+def test_a_replay_that_another_process_continues_is_left_alone(replay, answered, caplog):
+    answered(replay)
+    with reading() as session:
+        run = runs.get(session, replay)
+    with lock_run(run):
+        assert run_command(["worker", "--once"]) == 0
+    assert "Another process is working on" in caplog.text
+    assert trials_of(replay) == [0]
 
 
 def test_a_webhook_that_cannot_be_used_stops_it_at_once(monkeypatch, capsys):

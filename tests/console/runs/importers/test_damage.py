@@ -169,3 +169,8 @@ def test_a_cut_anywhere_is_refused(tmp_path, format):
     for length in range(0, end, 2):
         path.write_bytes(log[:length])
         assert read(path, format) == -1, log[:length]
+
+
+def test_a_rejection_is_a_sentence_that_ends_and_shows_endless_names_by_their_beginning():
+    refused = UnreadableFile("log", f"not read: {'[' * 9_000} of the log", 3)
+    assert refused.reason == f"not read: {'[' * 120}… of the log."
