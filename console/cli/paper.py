@@ -38,7 +38,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "model": (str | None, typer.Option(help="Use the paper's Actors and detectors with this model."), None),
     "world": (
         list[str] | None,
-        typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE[@URL] or alfworld=FOLDER; repeatable."),
+        typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER; repeatable."),
         None,
     ),
     "tasks": (int, typer.Option(min=2, help="Tasks per environment."), 60),

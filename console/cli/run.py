@@ -75,7 +75,7 @@ app = noun("Start runs, show their status, run the next trial.", "run list")
 
 Worlds = Annotated[
     list[str] | None,
-    typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE[@URL] or alfworld=FOLDER; repeatable."),
+    typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER; repeatable."),
 ]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to run at the same time.")]
 

@@ -6,6 +6,7 @@ A new environment is one file here and one line in BUILT_IN. Other packages add 
 from collections.abc import Mapping
 
 from console.environments.alfworld import ALFWORLD
+from console.environments.browser import BROWSER
 from console.environments.environment import Environment
 from console.environments.generic import GENERIC, TAU_BENCH
 from console.environments.hotpotqa import HOTPOTQA
@@ -16,6 +17,7 @@ BUILT_IN: dict[str, Environment] = {
     "webshop": WEBSHOP,
     "hotpotqa": HOTPOTQA,
     "alfworld": ALFWORLD,
+    "browser": BROWSER,
     "tau-bench": TAU_BENCH,
     "generic": GENERIC,
 }

@@ -1,7 +1,8 @@
 """Real worlds by source. A task stores the source in its options, so that a run can start the world again.
 
 `webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions, `alfworld=FOLDER` a folder of ALFWorld's
-games. With `hotpotqa=FILE@URL`, the pages come from the MediaWiki site whose api.php is below this URL.
+games, and `browser=FOLDER` a folder of web pages. With `hotpotqa=FILE@URL`, the pages come from the MediaWiki site
+whose api.php is below this URL.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 from console.environments import ENVIRONMENTS
 from console.environments.alfworld.games import list_game_tasks
+from console.environments.browser.pages import list_page_tasks, read_page_tasks
 from console.environments.environment import Environment, TaskSpec
 from console.environments.hotpotqa.question_files import tasks_from_file
 from console.environments.hotpotqa.wikipedia import WIKI
@@ -34,6 +36,7 @@ SOURCES: Mapping[str, Source] = {
     "webshop": list_site_tasks,
     "hotpotqa": _take_questions,
     "alfworld": list_game_tasks,
+    "browser": list_page_tasks,
 }
 """The function that reads a source, by environment."""
 
@@ -43,7 +46,9 @@ def with_source(environment: Environment, source: str) -> Environment:
     take = SOURCES.get(environment.name)
     if take is None:
         raise BadInput(f"{environment.title} has no other source. Name a source of {', '.join(SOURCES)}.")
-    return replace(environment, tasks=lambda seed, count: take(source, seed, count))
+    named = read_page_tasks(source).critical if environment.name == "browser" else ()
+    critical = (*environment.critical, *named)
+    return replace(environment, critical=critical, tasks=lambda seed, count: take(source, seed, count))
 
 
 def parse_sources(texts: Sequence[str]) -> dict[str, Environment]:

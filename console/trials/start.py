@@ -99,7 +99,7 @@ class ActorAndEnvironments:
         found = self.environments.get(name)
         if found is None:
             raise Unknown("environment", name, list_playable(self.environments))
-        if found.start is None or found.tasks is None:
+        if found.start is None:
             known = ", ".join(list_playable(self.environments))
             raise BadInput(f"No agent can act in {name}, which only has imported logs. Use one of {known}.")
         return found
@@ -223,7 +223,9 @@ def _tasks(
     learnt: Collection[str],
 ) -> list[TaskSpec]:
     found = actor_and_environments.environment(environment)
-    if count < 1 or found.tasks is None:
+    if found.tasks is None:
+        raise BadInput(f"{found.title} has no tasks of its own. Name a source: --world {environment}=SOURCE.")
+    if count < 1:
         raise BadInput(f"{count} is not a valid number of tasks of {environment}. Give at least 1.")
     if not plans:
         return list(found.tasks(seed, count))

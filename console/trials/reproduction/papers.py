@@ -321,15 +321,18 @@ _PLANNERS = {"introspective": "anticipatory_reflection", "plan-act": "plan+act"}
 def _devils_advocate(asked: Reproduction) -> Found:
     found: Found = {}
     metrics = ["success_rate", "actions_first_trial", "actions_last_trial"]
+    environment = "browser" if any(one.startswith("browser=") for one in asked.sources) else "webshop"
+    if environment == "browser" and not asked.model:
+        raise BadInput("The scripted Actor does not act in a browser. Use --model NAME instead of --offline.")
     for name in _PLANNERS if asked.model else [asked.actor]:
         with asked.spending.part(name, asked.tasks) as part:
-            run = _played(asked, part, "webshop", asked.trials + 1, name)
+            run = _played(asked, part, environment, asked.trials + 1, name)
         with reading() as session:
             figures = compute_figures(session, runs.get(session, run))
         row = f"{_PLANNERS[name]} ({name})" if asked.model else f"{name} Actor"
         # The scripted Actor has no plans.
         for metric in [*metrics, "plan_revisions"] if asked.model else metrics:
-            found[1, "webshop", row, metric] = figures[metric], figures[metric].n
+            found[1, environment, row, metric] = figures[metric], figures[metric].n
     return found
 
 

@@ -125,9 +125,12 @@ def test_text_on_the_page_is_escaped():
         (("inferact",), "Add --offline"),
         (("inferact", "--offline", "--tables", "12"), "no table 12"),
         (("inferact", "--offline", "--tables", "x"), "not a list of numbers"),
+        (("devils-advocate", "--offline", "--world", "browser=PAGES"), "does not act in a browser"),
     ],
 )
-def test_refusals_name_what_to_do(data_dir, capsys, arguments, said):
+def test_refusals_name_what_to_do(data_dir, tmp_path, capsys, arguments, said):
+    (tmp_path / "tasks.yaml").write_text("tasks: []")
+    arguments = [one.replace("PAGES", str(tmp_path)) for one in arguments]
     assert run_command(["paper", *arguments]) == 2
     assert said in capsys.readouterr().err
 
