@@ -37,6 +37,7 @@ _PACK = (
     r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
     r"(?:pack|set|box) of {0}(?!\d)"
 )
+_ARTICLE = re.compile(r" (?:a|an|the) ")
 _TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SIZES = tuple(
@@ -143,7 +144,9 @@ class Evidence:
     def wanted(self) -> tuple[Term, ...]:
         """The terms that the relevant text can be expected to mention, without duplicates."""
         if self.purchase:
-            return tuple(list_wanted_terms(self.terms))
+            # A word before an article is a typing error of the verb: "looking fort a kit".
+            text = self.instruction
+            return tuple(term for term in list_wanted_terms(self.terms) if not _ARTICLE.match(text, term.end))
         once = {lowered(term.text): term for term in reversed(self.terms) if term.kind not in LIMITS}
         return tuple(reversed(once.values()))
 

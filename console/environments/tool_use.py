@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -262,23 +262,32 @@ def _states_figure(call: Call, user: str) -> bool:
     return any(float(value.replace(",", "").lstrip("$€£#") or 0) in said for value in passed)
 
 
-def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int, int] | None:
-    """Return (rank, start, end) of the word in a user's text that asks for a call's effect, or None; 0 is best.
+def find_requests(call: Call, does: frozenset[Effect], text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield (rank, start, end) of each clause in a user's text that asks for a call's effect; rank 0 is best.
 
-    The verb of the tool's name comes first, then its synonyms. Words that ask for a grave effect come last, and only if
-    the name has no known verb.
+    The verb of the tool's name comes first, then its synonyms with the tool's object. Words that ask for a grave effect
+    come last, and only if the name has no known verb.
     """
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
     alike = {_stem(word) for group in _SYNONYMS if group & set(spoken[:1]) for word in group}
     grave = frozenset() if spoken else _asking_stems(does & GRAVE)
     ranked = (frozenset(map(_stem, spoken[:1])), alike, grave)
+    rest = (word for word in list_words(call.name) if word not in (*spoken[:1], *_GENERIC) and len(word) > 2)
+    nouns = [_stem(word) for word in rest]
+    # A synonym needs the tool's object, and so does the own verb of a tool with several ("modify_order_address").
+    bound = (nouns[-1] if nouns[1:] else "", nouns[-1] if nouns else "-", "")
     for rank, wanted in enumerate(ranked):
         requests = _requests(plain) & wanted
         for match in re.finditer(r"\b(?!make (?:sure|certain)\b)[a-z]+", plain) if requests else ():
-            if _stem(match[0]) in requests and not match[0].endswith("ly"):
-                return rank, *match.span()
-    return None
+            clause = _CLAUSE.match(plain, match.start())
+            is_bound = clause is not None and (not bound[rank] or bound[rank] in stems(clause[0]))
+            if clause and is_bound and _stem(match[0]) in requests and not match[0].endswith("ly"):
+                yield rank, *clause.span()
+
+
+_CLAUSE = re.compile(r"\w(?:[^.,;:!?\n(){}\"]|\.(?=\w)){0,58}[^\s.,;:!?\n(){}\"](?!\w)|\w+")
+"""A clause up to its next mark, at most 60 characters."""
 
 
 @lru_cache(maxsize=64)

@@ -78,20 +78,32 @@ def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> A
         return Argument(name, value, Source.USER)
     plain = lowered(value).strip()
     is_written = bool(WRITTEN.search(name)) and 2 < len(value.split()) <= _SHORT
+    is_tiny = is_figure(value) and _number(value) < 10
     for result in told.results:
-        if stands(result.text) and (not is_written or _contains_words(plain, result.text)):
+        is_apart = is_tiny and _is_of_another(result.text[:200], passed)
+        if not is_apart and stands(result.text) and (not is_written or _contains_words(plain, result.text)):
             return Argument(name, value, Source.TOOL, result.step, result.tool)
     priced = rf"[$€£]\s?{re.escape(value.strip())}\b"
     instructed = stands(told.policy) and (not _PATH.fullmatch(plain) or _contains_words(plain.strip("/"), told.policy))
     if instructed and not is_switch(value) and (not _is_small(value) or re.search(priced, told.policy)):
         return Argument(name, value, Source.POLICY)
     is_common = value.strip().isdigit() and len(value.strip()) == 1 and len(told.user) > _SHORT_REQUEST
-    if is_figure(value) and not is_common and _number(value) in _figures(told.user):
+    if is_figure(value) and not is_common and _number(value) in _figures(_LIST_NUMBER.sub("", told.user)):
         # The languages of the request and of the argument's name may differ.
         return Argument(name, value, Source.USER)
     counts = _is_small(value) and _QUANTITY.search(name)
     worked_out = MONEY_NAME.search(name) and not counts and _is_worked_out(name, value, told, call, passed)
     return Argument(name, value, Source.WORKED_OUT if worked_out else Source.AGENT)
+
+
+_LIST_NUMBER = re.compile(r"^\d+[.)]\s", re.MULTILINE)
+_OWN_ID = re.compile(r"[\"'](?:\w+_)?id[\"']\s*:\s*[\"']([^\"']+)[\"']")
+
+
+def _is_of_another(text: str, passed: Leaves) -> bool:
+    """Return whether a result begins with the id of a thing, and the call does not pass this id."""
+    own = _OWN_ID.search(text)
+    return own is not None and all(lowered(value).strip() != own[1] for _, value in passed)
 
 
 def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[Argument, ...]:
@@ -232,17 +244,12 @@ _SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
 
 def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
     figure = _number(text)
-    spelled = COUNTS[int(figure)] if figure == int(figure) and 0 < figure < len(COUNTS) else ""
+    spelled = rf"|\b{COUNTS[int(figure)]}\b" if figure == int(figure) and 0 < figure < len(COUNTS) else ""
     if not _is_small(text):
         return lambda told: figure in _figures(told)
-    said = re.compile(rf"(?<![\w.,]){int(figure)}(?:\.0+)?(?![\w]|[.,]\d)" + (rf"|\b{spelled}\b" if spelled else ""))
-
-    def stands(told: str) -> bool:
-        return any(
-            _is_named(name, told, match.start(), match.end()) for match in islice(said.finditer(told), _MOST_PLACES)
-        )
-
-    return stands
+    # "1." at the start of a line numbers it.
+    said = re.compile(rf"(?<![\w.,])(?!(?<![^\n])\d+[.)]\s){int(figure)}(?:\.0+)?(?![\w]|[.,]\d){spelled}")
+    return lambda told: any(_is_named(name, told, *one.span()) for one in islice(said.finditer(told), _MOST_PLACES))
 
 
 _SMALL, _MOST_PLACES = 100, 200
@@ -263,16 +270,16 @@ _COUNTING = frozenset(_COUNTING_WORDS.split())
 def _is_named(name: str, text: str, start: int, end: int) -> bool:
     """Return whether the field or sentence around a small number names the argument.
 
-    A counting field (`quantity`) names a counting argument. A longer sentence must share a word with the name.
+    A field must have the words of the name, apart from counting words (`quantity`), and a longer sentence too.
     """
     wanted = _name_stems(name)
     if field := _FIELD.search(text[max(0, start - 70) : start]):
-        return bool(wanted & _name_stems(field[1]))
+        return wanted == _name_stems(field[1])
     before = _SENTENCE_END.split(text[max(0, start - 200) : start])[-1]
     sentence = before + _SENTENCE_END.split(text[end : end + 200], maxsplit=1)[0]
     stems = {word[:_STEM] for word in _WORD.findall(sentence)}
     plain = {word[:_STEM] for word in _WORD.findall(lowered(name)) if word not in _COUNTING}
-    return bool(wanted & stems) or not plain or len(sentence.split()) <= 3
+    return wanted <= stems or not plain or len(sentence.split()) <= 3
 
 
 _STEM = 3
@@ -306,10 +313,11 @@ def _names_switch(name: str, value: str, text: str) -> bool:
 def _contains_words(bare: str, text: str) -> bool:
     """Return whether the text contains these words without an adjacent letter or digit."""
     at = text.find(bare) if bare else -1
+    inner = re.compile(r"[^\W_]" if "_" in bare else r"\w").match
     while at >= 0:
         end = at + len(bare)
         before, after = text[at - 1 : at] if at else "", text[end : end + 1]
-        if not (before.isalnum() and bare[0].isalnum()) and not (after.isalnum() and bare[-1].isalnum()):
+        if not (inner(before) and inner(bare[0])) and not (inner(after) and inner(bare[-1])):
             return True
         at = text.find(bare, at + 1)
     return False

@@ -40,7 +40,8 @@ show me find contain contains allow allows let lets quantity amount number give 
 fabric material texture finish extra measures width height containing favor
 colored coloured trying match matches wear wears wearing
 """
-_GENERIC = frozenset(_GENERIC_WORDS.split())
+GENERIC = frozenset(_GENERIC_WORDS.split())
+"""Words that requests and pages of every shop use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[T
 
 def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
     """Return the number of stated terms in the option (exact kinds count twice) and minus the number of other words."""
-    text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
+    text, own = lowered(option), [word for word in words(option) if word not in GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
     said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]
     extra = len(set(own) - {word for term in said for word in words(term.text)})
@@ -194,6 +195,6 @@ def _belongs(term: Term, group: str) -> bool:
 
 def list_wanted_terms(stated: Iterable[Term]) -> list[Term]:
     """Return the terms that a product's page should mention, without duplicates and words that every shop uses."""
-    telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= _GENERIC]
+    telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= GENERIC]
     telling = [term for term in telling if term.kind is not TermKind.WORD or len(term.text.strip()) > 3]
     return list({lowered(term.text): term for term in reversed(telling)}.values())[::-1]

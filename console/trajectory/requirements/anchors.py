@@ -31,7 +31,7 @@ _SPOKEN_TIMES = (
 )
 """Patterns for times as people write them: hour, minutes, and `a` or `p` for the half of the day."""
 LINK = re.compile(
-    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;){}]{3,200}[^\s\"'<>,;).!?{}]|"
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;){}`]{3,200}[^\s\"'<>,;).!?{}`]|"
     r"\b[a-z]{2}\d{2}(?:\s?[a-z0-9]{4}){2,7}(?:\s?[a-z0-9]{1,3})?\b(?<=\d)|\+\d[\d ()-]{6,18}\d",
     re.IGNORECASE | re.ASCII,
 )

@@ -115,13 +115,14 @@ class RequirementTable:
     """The verified lines of a checkpoint, broken lines first; `dropped` counts the lines that could not be verified.
 
     `ranks` are weak signals by name, in log odds; pages name them weak signals. `harmless` is true if the pending
-    action changes nothing, so that it needs no line.
+    action changes nothing, so that it needs no line. `changed` are the earlier steps that may have changed data.
     """
 
     lines: tuple[Line, ...] = ()
     dropped: int = 0
     ranks: Mapping[str, float] = field(default_factory=dict)
     harmless: bool = False
+    changed: tuple[int, ...] = ()
 
     def having(self, standing: Standing) -> tuple[Line, ...]:
         """Return the lines with this status."""
@@ -153,6 +154,7 @@ class RequirementTable:
             "dropped": self.dropped,
             "ranks": {name: round(value, 4) for name, value in self.ranks.items()},
             "harmless": self.harmless,
+            "changed": list(self.changed),
         }
 
     @classmethod
@@ -160,7 +162,8 @@ class RequirementTable:
         """Parse a table written by `to_dict`; raise BadInput if the record is not a valid table."""
         try:
             lines = tuple(_read_line(line) for line in record["lines"])
-            return cls(lines, int(record["dropped"]), dict(record["ranks"]), bool(record["harmless"]))
+            changed = tuple(int(step) for step in record.get("changed", ()))
+            return cls(lines, int(record["dropped"]), dict(record["ranks"]), bool(record["harmless"]), changed)
         except (KeyError, TypeError, ValueError) as broken:
             raise BadInput(f"the requirement table of a verdict cannot be read ({broken}); detect again") from broken
 

@@ -136,7 +136,10 @@ def done_before(evidence: Evidence) -> Finding | None:
     how = "and failed" if earlier[-1].failed else "and it ran"
     if evidence.checkpoint.kind is CheckpointKind.END:
         return Finding(1.0)
-    # A command often runs again after an edit.
+    # A command often runs again after an edit, also if it failed before.
+    codes = bool(evidence.pending_calls) and all(map(runs_code, evidence.pending_calls))
+    if codes and evidence.acts[-1].step > earlier[-1].step:
+        return Finding(1.0)
     changes = any(call.effects & CHANGING and not runs_code(call) for call in evidence.pending_calls)
     undone = any(Effect.DELETE in call.effects and call.step > earlier[-1].step for call in evidence.tool_calls[:-1])
     if not earlier[-1].failed and (not changes or undone or _IN_PARTS.search(evidence.user)):
@@ -279,4 +282,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=9)
+RULES = Detector("rules", "Rules", judge, version=10)

@@ -90,7 +90,7 @@ def user_texts(evidence: Evidence) -> Iterator[tuple[QuotePlace, int | None, str
 def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:
     wanted = text.strip()
     plain, at = lowered(whole), whole.find(wanted, start) if wanted else -1
-    if wanted and (at < 0 or (len(wanted) <= _SHORT and _is_within_word(plain, at, at + len(wanted)))):
+    if wanted and (at < 0 or _is_within_word(plain, at, at + len(wanted))):
         # `lowered` keeps each character's position.
         places = (match.start() for match in re.finditer(re.escape(lowered(wanted)), plain[start:]))
         apart = (
@@ -105,7 +105,7 @@ _SHORT = 3
 
 
 def _is_within_word(plain: str, start: int, end: int) -> bool:
-    return plain[max(0, start - 1) : start].isalnum() or plain[end : end + 1].isalnum()
+    return bool(re.match(r"\w", plain[max(0, start - 1) : start]) or re.match(r"\w", plain[end : end + 1]))
 
 
 def quoted(texts: Sequence[str], limit: int = 4) -> str:

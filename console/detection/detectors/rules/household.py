@@ -10,7 +10,7 @@ from console.detection.detectors.rules.finding import PATTERNS, Finding, broken,
 from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, Quote, Requirement, RequirementKind, Standing
-from console.trajectory.requirements.sentences import HOUSEHOLD
+from console.trajectory.requirements.sentences import HOUSEHOLD, SECOND
 
 HANDLED = PATTERNS["household.handled"]
 """The pattern of an action on a numbered object."""
@@ -98,13 +98,14 @@ def list_done(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterat
     done, is_changed = list(_list_done_actions(evidence)), True
     for kind, said, verbs, wanted in _list_parts(evidence):
         found = [quote for verb, thing, quote in done if verb in verbs and _named(thing, evidence)]
-        shown = found[-1] if len(found) >= wanted else None
+        handled = {" ".join(quote.text.split()[1:3]) for quote in found}
+        shown = found[-1] if len(handled) >= wanted else None
         # An object that still needs a change is not the one that has to be put down.
         is_changed = is_changed and (bool(shown) or kind is not RequirementKind.ATTRIBUTE)
         shown = shown if is_changed else None
         is_end = evidence.checkpoint.kind is CheckpointKind.END
         if kind not in broken and (is_end or (shown and shown.step == evidence.pending.step)):
-            yield _part(kind, said, shown, evidence)
+            yield replace(_part(kind, said, shown, evidence), rule=SECOND if shown and wanted > 1 else HOUSEHOLD)
 
 
 _LAMP = re.compile(r"\b(?:look at|examine)\b.*\b(?:under|with|in|by)\b.*lamp")

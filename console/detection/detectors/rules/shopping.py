@@ -15,9 +15,9 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.environments.evidence import EXACT, WORDS, Evidence, TermState
-from console.environments.webshop.purchase import PRICE_SHOWN, Choice
+from console.environments.webshop.purchase import GENERIC, PRICE_SHOWN, Choice
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind
-from console.trajectory.terms import Term, TermKind, lowered, mentions, words
+from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions, words
 
 _SHOP, _MOST_WORDS = "webshop", 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
@@ -94,10 +94,16 @@ def _option_line(choice: Choice, shown: Quote, evidence: Evidence) -> Line | Non
     said = terms_of_option(choice.asked, evidence)
     if not said:
         return None
-    return broken(RequirementKind.OPTION, choice.name, _quote_beside(said[0], said, evidence), shown)
+    return broken(RequirementKind.OPTION, choice.name, quote_beside(said[0], said, evidence), shown)
 
 
-def _quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quote:
+def is_buying(evidence: Evidence) -> bool:
+    """Return whether the pending action buys a product; outside a shop, only if its text says so."""
+    is_shop = evidence.checkpoint.environment == _SHOP or bool(_BUYS.search(evidence.pending.action))
+    return evidence.purchase is not None and is_shop
+
+
+def quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quote:
     """Return the quote of a term with the terms directly before and after it."""
     text, start, end = evidence.checkpoint.instruction, first.start, first.end
     for term in sorted(said, key=lambda term: abs(term.start - first.start)):
@@ -105,6 +111,8 @@ def _quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quot
             end = term.end
         elif text[term.end : start].isspace():
             start = term.start
+    large = re.search(r"(?<!\w)(?:x{1,4}|\d{1,2}x)-\s?$", text[:start], re.IGNORECASE)
+    start = large.start() if large else start
     return Quote(text[start:end], start, end)
 
 
@@ -158,10 +166,8 @@ def option_chosen(evidence: Evidence) -> Finding | None:
 
 def stated_missing(evidence: Evidence) -> Finding | None:
     """Find stated terms that neither the product's pages nor its options mention."""
-    missing = evidence.by_state[TermState.MISSING] if evidence.purchase else ()
-    # Elsewhere than in a shop a task that ends in a payment may be about anything.
-    shopping = evidence.checkpoint.environment == _SHOP or _BUYS.search(evidence.pending.action)
-    if not evidence.purchase or not missing or not shopping:
+    missing = evidence.by_state[TermState.MISSING] if is_buying(evidence) else ()
+    if not evidence.purchase or not missing:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
     phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]
@@ -214,15 +220,35 @@ def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
     told = [term for term, state in evidence.states.items() if state is not TermState.MISSING]
     starts, ends = {term.start for term in told}, {term.end for term in told}
     found = [(start, end) for start, end in found if not (start - 1 in ends and end + 1 in starts)]
-    return [text[slice(*_completed(start, end, evidence))] for start, end in found]
+    found = [(start, end) for start, end in found if not is_tail(start, end, evidence)]
+    return [text[slice(*complete_phrase(start, end, evidence))] for start, end in found]
 
 
-def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+def is_tail(start: int, end: int, evidence: Evidence) -> bool:
+    """Return whether [start, end) is a word after one that the product's pages contain (`room` of `living room`)."""
+    text = evidence.checkpoint.instruction
+    before = re.search(r"([^\W\d_]{3,})[ -]$", text[:start])
+    is_one = not re.search(r"[ -]", text[start:end])
+    return (
+        is_one
+        and before is not None
+        and lowered(before[1]) not in FUNCTION_WORDS | GENERIC | _QUALIFYING
+        and (lowered(before[1]) in evidence.read)
+    )
+
+
+def complete_phrase(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
     """Return [start, end) of a phrase, extended by a general noun after it and a qualifying word before it."""
     text = evidence.checkpoint.instruction
-    after = _COMPLETING.match(text, end)
-    before = re.search(r"([a-z]+)(?: to | |-)$", text[:start], re.IGNORECASE)
-    return (before.start(1) if before and lowered(before[1]) in _QUALIFYING else start), after.end() if after else end
+    after = _COMPLETING.match(text, end) or _PURPOSE.match(text, end)
+    before = re.search(r"([a-z]+|\d+[a-z]*)(?:( to )| |-)$", text[:start], re.IGNORECASE)
+    known = before is not None and (before[1][0].isdigit() or lowered(before[1]) in _QUALIFYING)
+    is_before = known or (before is not None and before[2] is not None and lowered(before[1]) not in FUNCTION_WORDS)
+    return (before.start(1) if before and is_before else start), after.end() if after else end
+
+
+_PURPOSE = re.compile(r" to [a-z]+\b")
+"""The words after an adjective such as `ready`."""
 
 
 def _whole(term: Term, evidence: Evidence) -> str:

@@ -101,8 +101,11 @@ def may_change(call: TracedCall, evidence: Evidence) -> bool:
 
 def runs_code(call: TracedCall) -> bool:
     """Return whether a call runs a command or code, which is one of many steps to what the user asked for."""
-    is_command = Effect.RUN in call.effects and any(COMMAND.match(name) for name, _ in call.leaves)
-    return is_command or call.call.name.lower() in SHELLS
+    runs = Effect.RUN in call.effects or call.call.name.lower() in _RUNNING
+    return (runs and any(COMMAND.match(name) for name, _ in call.leaves)) or call.call.name.lower() in SHELLS
+
+
+_RUNNING = frozenset({"run", "execute", "exec"})
 
 
 def file_ending(path: str) -> str:
@@ -161,7 +164,8 @@ def _other_values(met: Sequence[Quote], evidence: Evidence) -> Iterator[Line]:
     passed = [anchor for call in evidence.pending_calls for _, text in call.leaves for anchor in read_anchors(text)]
     all_stated = list_stated(evidence)
     for stated in all_stated:
-        if not _is_figured(stated) or any(_overlaps(stated.quote, quote) for quote in met):
+        plain = lowered(stated.quote.text)
+        if not _is_figured(stated) or any(_overlaps(stated.quote, one) or plain in lowered(one.text) for one in met):
             continue
         asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
         alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
@@ -169,12 +173,10 @@ def _other_values(met: Sequence[Quote], evidence: Evidence) -> Iterator[Line]:
         shown = quote_action(evidence, same.text) if same else None
         if shown and shown.end > 0:
             yield Line(asked, Standing.MET, shown, CALLS)
-        elif same:
-            yield Line(asked, Standing.CANNOT_TELL, rule=CALLS)
-        elif is_due(stated, evidence) and not any(_passes(other, one.anchor) for one in alike for other in passed):
-            is_open = stated.is_open or lowered(stated.quote.text) in evidence.read_before
-            if not is_discussed(evidence):
-                yield Line(asked, Standing.CANNOT_TELL if is_open else Standing.NOT_SHOWN, rule=CALLS)
+        elif same or is_discussed(evidence) or any(_passes(other, one.anchor) for one in alike for other in passed):
+            continue
+        elif is_due(stated, evidence) and not (stated.is_open or lowered(stated.quote.text) in evidence.read_before):
+            yield Line(asked, Standing.NOT_SHOWN, rule=CALLS)
 
 
 def _passes(passed: Anchor, stated: Anchor) -> bool:

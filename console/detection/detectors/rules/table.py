@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from console.detection.detectors.rules.answers import is_on_a_page
 from console.detection.detectors.rules.finding import quote_action, quote_request, quote_result, user_texts
 from console.detection.detectors.rules.household import list_done
-from console.detection.detectors.rules.shopping import quote_option, quote_price, quote_term, terms_of_option
-from console.detection.detectors.rules.stated import runs_code, values_passed
+from console.detection.detectors.rules.shopping import (
+    complete_phrase,
+    is_buying,
+    is_tail,
+    quote_beside,
+    quote_option,
+    quote_price,
+    quote_term,
+    terms_of_option,
+)
+from console.detection.detectors.rules.stated import is_excluding, runs_code, values_passed
 from console.environments.evidence import EXACT, Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
-from console.environments.tool_use import TracedCall, find_request
-from console.environments.webshop.purchase import OPTIONS_SHOWN
+from console.environments.tool_use import TracedCall, find_requests
+from console.environments.webshop.purchase import GENERIC, OPTIONS_SHOWN
 from console.trajectory.effects import CHANGING, TURNS
 from console.trajectory.requirements import (
     Line,
@@ -26,7 +36,7 @@ from console.trajectory.requirements import (
     verify,
 )
 from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, PRODUCT
-from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences
+from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions, occurrences, singular, words
 
 _MOST_TERMS = 16
 _KINDS = {
@@ -44,13 +54,15 @@ _KINDS = {
 def list_requirements(evidence: Evidence, broken: Mapping[str, Line], ranks: Mapping[str, float]) -> RequirementTable:
     """Return the verified table of a checkpoint from the broken lines of the checks, by check, and all other lines."""
     lines = [replace(line, rule=name) for name, line in broken.items()]
-    lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.purchase else ()
+    lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if is_buying(evidence) else ()
     kinds = {line.requirement.kind for line in lines}
     lines += _answer_lines(evidence, kinds) if evidence.reading else ()
     lines += list_done(evidence, kinds) if evidence.checkpoint.environment == "alfworld" else ()
     lines += _call_lines(evidence)
     replies = [step for place, step, _, _ in user_texts(evidence) if place is QuotePlace.OBSERVATION and step]
-    return verify(evidence.checkpoint, lines, replies=replies, ranks=ranks, harmless=_is_harmless(evidence))
+    table = verify(evidence.checkpoint, lines, replies=replies, ranks=ranks, harmless=_is_harmless(evidence))
+    steps = (call.step for call in evidence.tool_calls if call.effects & CHANGING and call.step < evidence.pending.step)
+    return replace(table, changed=tuple(dict.fromkeys(steps)))
 
 
 def _is_harmless(evidence: Evidence) -> bool:
@@ -76,10 +88,11 @@ def _purchase_lines(evidence: Evidence, broken: Sequence[Quote]) -> Iterator[Lin
     told = {term for term in evidence.states if any(_is_within(term, quote) for quote in broken)}
     for choice in shown.choices:
         if choice.chosen and choice.chosen == choice.asked:
-            for term in terms_of_option(choice.chosen, evidence)[:2]:
-                asked = _of_term(RequirementKind.OPTION, choice.name, term, evidence)
+            said = terms_of_option(choice.chosen, evidence)
+            for quote in dict.fromkeys(quote_beside(term, said, evidence) for term in said):
+                asked = Requirement(RequirementKind.OPTION, choice.name, quote.text, quote)
                 yield Line(asked, Standing.MET, quote_option(choice.chosen, evidence), PRODUCT)
-                told.add(term)
+                told |= {term for term in evidence.states if _is_within(term, quote)}
     for group in _phrases([term for term in list(evidence.states)[:_MOST_TERMS] if term not in told], evidence):
         yield from _product_lines(group, evidence)
 
@@ -103,24 +116,83 @@ _JOINING = frozenset({" ", "-"})
 def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
     """Yield one line for a phrase of the request, or one line per term if the product's pages separate the terms."""
     start, end = group[0].start, max(term.end for term in group)
-    text = evidence.checkpoint.instruction[start:end]
-    whole = replace(group[0], kind=TermKind.WORD, value=lowered(text), text=text, end=end) if group[1:] else group[0]
     state = evidence.states[group[0]]
+    if state is TermState.FOUND and all(term.kind is TermKind.WORD for term in group):
+        # One word of a phrase says too little: "open" of "open toe".
+        start, end = _whole_phrase(group, start, end, evidence)
+    elif state is TermState.MISSING and group[-1].kind is TermKind.WORD:
+        start, end = complete_phrase(start, end, evidence)
+    text = evidence.checkpoint.instruction[start:end]
+    is_one = (start, end) == (group[0].start, group[0].end)
+    whole = group[0]
+    if not is_one:
+        whole = replace(whole, kind=TermKind.WORD, value=lowered(text), text=text, start=start, end=end)
     kind = next((_KINDS.get(term.kind) for term in group if term.kind not in EXACT), None) or RequirementKind.ATTRIBUTE
     asked = _of_term(kind, "product", whole, evidence)
     if state is TermState.MISSING:
+        if group[-1].kind is TermKind.WORD and is_tail(start, end, evidence):
+            return
         yield Line(asked, Standing.NOT_SHOWN, rule=PRODUCT)
     elif state is TermState.OFFERED:
-        choices = evidence.purchase.choices if evidence.purchase else ()
-        options = [option for choice in choices for option in choice.options if mentions(group[0], lowered(option))]
-        if options:
-            yield Line(asked, Standing.CANNOT_TELL, quote_option(options[0], evidence), PRODUCT)
-    elif len(group) == 1 or (shown := _seen(whole, evidence)) is None:
-        for term in group:
+        option = _option_in_words(group, evidence)
+        if option:
+            yield Line(asked, Standing.CANNOT_TELL, quote_option(option, evidence), PRODUCT)
+    elif shown := _seen(whole, evidence) or (None if is_one else _seen_in_one_line(text, evidence)):
+        yield Line(asked, Standing.MET, shown, PRODUCT)
+    else:
+        for term in (term for term in group if term.kind is not TermKind.WORD):
             if shown := _seen(term, evidence):
                 yield Line(_of_term(kind, "product", term, evidence), Standing.MET, shown, PRODUCT)
-    else:
-        yield Line(asked, Standing.MET, shown, PRODUCT)
+
+
+_WORD_BEFORE, _WORD_AFTER = re.compile(r"([\w'’]+)[ -]$"), re.compile(r"^[ -]([\w'’]+)")
+
+
+def _whole_phrase(group: Sequence[Term], start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+    """Return [start, end) extended by the words beside it, up to a term that the product must match exactly.
+
+    A phrase of several words is not extended by other terms.
+    """
+    text = evidence.checkpoint.instruction
+    apart = [term for term in evidence.states if term not in group and (group[1:] or term.kind is not TermKind.WORD)]
+    taken = {at for term in apart for at in range(term.start, term.end)}
+    while (before := _WORD_BEFORE.search(text[:start])) and _is_telling(before[1]) and before.start(1) not in taken:
+        start = before.start(1)
+    while (after := _WORD_AFTER.search(text[end:])) and _is_telling(after[1]) and end + after.start(1) not in taken:
+        end += after.end()
+    return start, end
+
+
+def _is_telling(word: str) -> bool:
+    return lowered(word) not in FUNCTION_WORDS and lowered(word) not in GENERIC
+
+
+def _option_in_words(group: Sequence[Term], evidence: Evidence) -> str:
+    """Return an offered option that mentions a term and has no other words than the request, or ""."""
+    asked = set(words(evidence.checkpoint.instruction)) | {"pack", "1"}
+    choices = evidence.purchase.choices if evidence.purchase else ()
+    offered = (option for choice in choices for option in choice.options if set(words(option)) <= asked)
+    return next((option for option in offered if mentions(group[0], lowered(option))), "")
+
+
+_SPAN = 80
+
+
+def _seen_in_one_line(text: str, evidence: Evidence) -> Quote | None:
+    """Return the shortest part of a line of the product's pages that has every word of a phrase, or None."""
+    wanted = set(words(text))
+    for act in reversed(evidence.acts):
+        if not wanted or evidence.purchase is None or act.step not in evidence.purchase.steps:
+            continue
+        for row in re.finditer(r"[^\n\[\]]+", act.observation[:50_000]):
+            places = [(singular(word[0]), *word.span()) for word in re.finditer(r"[\w'’]+", lowered(row[0]))]
+            places = [place for place in places if place[0] in wanted]
+            for at, (_, low, _) in enumerate(places):
+                for to, (_, _, high) in enumerate(places[at:], at + 1):
+                    if high - low <= _SPAN and {word for word, _, _ in places[at:to]} == wanted:
+                        start, end = row.start() + low, row.start() + high
+                        return Quote(act.observation[start:end], start, end, QuotePlace.OBSERVATION, act.step)
+    return None
 
 
 def _is_within(term: Term, quote: Quote) -> bool:
@@ -161,8 +233,8 @@ def _answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -> It
     first = reading.saying[0].step if reading.saying else len(evidence.acts) + 1
     quotes = (quote_result(evidence, reading.answer, act.step) for act in evidence.acts if act.step >= first)
     shown = next((quote for quote in quotes if quote.end > 0), None)
-    if shown or not reading.saying:
-        yield Line(asked, Standing.CANNOT_TELL if shown else Standing.NOT_SHOWN, shown, ANSWER)
+    standing = Standing.CANNOT_TELL if reading.saying else Standing.NOT_SHOWN
+    yield Line(asked, standing, shown, ANSWER if shown or not reading.saying else FORM)
 
 
 def _call_lines(evidence: Evidence) -> Iterator[Line]:
@@ -173,13 +245,13 @@ def _call_lines(evidence: Evidence) -> Iterator[Line]:
 
 
 def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
-    """Yield the line with the user's own word for a call's effect, if the user wrote a known word for it."""
+    """Yield the line with the user's own words for a call's effect, if the user wrote a known word for it."""
     shown = quote_action(evidence, call.call.name)
     found: list[tuple[int, Quote]] = []
     for place, step, whole, start in user_texts(evidence):
-        if asked_at := find_request(call.call, call.effects, whole[start:]):
-            rank, low, high = asked_at[0], asked_at[1] + start, asked_at[2] + start
-            found.append((rank, Quote(whole[low:high], low, high, place, step)))
+        for rank, low, high in find_requests(call.call, call.effects, whole[start:]):
+            if not is_excluding(lowered(whole[max(0, start + low - 40) : start + low]), words=True):
+                found.append((rank, Quote(whole[start + low : start + high], start + low, start + high, place, step)))
     if found:
         quote = min(found, key=lambda one: one[0])[1]
         asked = Requirement(RequirementKind.PERMISSION, call.call.name, quote.text, quote)

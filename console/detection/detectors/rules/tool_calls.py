@@ -225,6 +225,7 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     none = bool(re.search(r"\b(?:no|none|any|without|nothing|zero)\b", evidence.user))
     unseen = [one for one in _alone(evidence) if is_figure(one.value) and not (none and _figure(one.value) == 0)]
     told = [one for one in unseen if MONEY_NAME.search(one.name) or ID_NAME.search(one.name)]
+    told = [one for one in told if not _is_shown_elsewhere(one, evidence)]
     if not unseen:
         return None
     pays = any(Effect.PAY in call.effects for call in evidence.pending_calls)
@@ -239,6 +240,12 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
             RequirementKind.AMOUNT, sums[0].name, quote_request(evidence), quote_action(evidence, sums[0].value)
         )
     return Finding(1 - 0.5 ** len(told or unseen), _nowhere(told), tuple(one.value for one in told), line)
+
+
+def _is_shown_elsewhere(one: Argument, evidence: Evidence) -> bool:
+    """Return whether a result has a field with this name and value, as of another thing."""
+    field = rf"{re.escape(lowered(one.name))}[\"']?\s*[:=]\s*[\"']?{re.escape(lowered(one.value))}(?![\w.])"
+    return re.search(field, evidence.read_before) is not None
 
 
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
@@ -365,8 +372,8 @@ def _nowhere(told: Sequence[Argument]) -> str:
     if not told:
         return ""
     names = ", ".join(f"`{one.name}`: {one_line(one.value, 60)}" for one in told[:3])
-    occurs, it = ("occurs", "it") if len(told) == 1 else ("occur", "them")
-    return f"{names} {occurs} neither in the user's messages nor in a tool's result; the agent chose {it}."
+    it = "it" if len(told) == 1 else "them"
+    return f"Neither the user nor a tool's result gives {names}; the agent chose {it}."
 
 
 def _is_id(text: str) -> bool:

@@ -47,7 +47,7 @@ def shop(price, *chosen, failed=()):
 def test_a_purchase_as_asked_is_not_flagged():
     verdict = RULES.judge(shop("24.99", "white", "66 x 66 inches"), 0)
     assert verdict.score < 0.3
-    assert verdict.rationale == "No requirement is violated: 5 met."
+    assert verdict.rationale == "No requirement is violated: 4 met."
 
 
 def test_a_price_above_the_limit_is_named_with_both_figures():
@@ -153,7 +153,7 @@ def test_a_write_without_the_users_yes_is_found():
 def test_an_invented_argument_is_named():
     yes = ('respond({"content": "Shall I?"})', "Yes")
     verdict = RULES.judge(served('cancel_order({"order_id": "#W1234567", "card": "gift_card_99"})', yes), 0)
-    assert verdict.rationale.startswith("Weak sign of an error: `card`: gift_card_99 occurs neither")
+    assert "Neither the user nor a tool's result gives `card`: gift_card_99" in verdict.rationale
     assert verdict.score <= RULES.threshold
     assert "#W1234567" not in verdict.rationale
 
@@ -293,7 +293,7 @@ def test_another_order_than_the_users_is_said_first():
 
 def test_an_amount_that_nothing_showed_is_said_first():
     assert first_sentence('refund_order({"order": 12, "amount": 999999})') == (
-        "`amount`: 999999 occurs neither in the user's messages nor in a tool's result; the agent chose it."
+        "Neither the user nor a tool's result gives `amount`: 999999; the agent chose it."
     )
 
 

@@ -291,7 +291,10 @@ def test_a_value_that_an_earlier_call_passed_or_that_the_user_excluded_is_not_ca
     asked = "I am Ida Lund, zip 30771. Cancel order W-5521 but keep order W-5522."
     found = ('find_user({"zip": "30771"})', '{"user": "u-9", "orders": ["W-5521", "W-5522"]}')
     cancel = 'cancel_order({"order": "W-5521", "user": "u-9"})'
-    assert lines(asked, cancel, found) == {("W-5521", "met"), ("Cancel", "met")}
+    assert lines(asked, cancel, found) == {
+        ("W-5521", "met"),
+        ("Cancel order W-5521 but keep order W-5522", "met"),
+    }
     assert ("30771", "not shown") in lines(asked, cancel)
 
 
@@ -308,9 +311,11 @@ def test_a_call_that_only_reads_leaves_nothing_out_and_marks_of_the_setting_are_
 @pytest.mark.parametrize(
     ("asked", "call", "word"),
     [
-        ("Return the lamp. Then change my address.", 'modify_address({"street": "Elm 5"})', "change"),
-        ("Completely rebuild it, and make it blue.", 'Edit({"file_path": "a.css"})', "make"),
-        ("Stop over in Rome; cancel my trip T-31.", 'cancel_trip({"id": "T-31"})', "cancel"),
+        ("Return the lamp. Then change my address.", 'modify_address({"street": "Elm 5"})', "change my address"),
+        ("Completely rebuild it, and make it blue.", 'Edit({"file_path": "a.css"})', None),
+        ("Modify it to my address.", 'modify_order_items({"id": "T-31"})', None),
+        ("Do not modify the items. Modify all items!", 'modify_order_items({"id": "T-31"})', "Modify all items"),
+        ("Stop over in Rome; cancel my trip T-31.", 'cancel_trip({"id": "T-31"})', "cancel my trip T-31"),
         ("Fix it and commit.", 'Bash({"command": "git commit -m fix"})', None),
     ],
 )
@@ -335,7 +340,10 @@ def test_a_total_is_no_single_amount_and_nothing_is_zero(asked, call):
 
 
 def test_of_several_things_a_call_handles_one_and_a_folder_passes_none_of_its_files():
-    assert lines("Cancel trips T-31 and T-32.", 'cancel_trip({"id": "T-31"})') == {("T-31", "met"), ("Cancel", "met")}
+    assert lines("Cancel trips T-31 and T-32.", 'cancel_trip({"id": "T-31"})') == {
+        ("T-31", "met"),
+        ("Cancel trips T-31 and T-32", "met"),
+    }
     assert lines("Sum up docs/a.md in docs/b.md.", 'save({"path": "docs"})').isdisjoint({("docs/a.md", "met")})
 
 

@@ -27,7 +27,14 @@ def test_an_answer_on_a_page_is_found_and_not_called_right():
         "answers this. The words appear in step 1."
     ]
     yes = at("hotpotqa", "Is Tin Orchard a novel?", "finish[yes]", read)
-    assert said(yes) == ["cannot tell: The user asked “Is Tin Orchard a novel?”; answers of this form are not checked."]
+    assert said(yes) == [
+        "cannot tell: The user asked “Is Tin Orchard a novel?”; it was not checked whether the answer is right."
+    ]
+    unread = at("hotpotqa", "Who published the novel Tin Orchard?", "finish[Crown]", read)
+    assert said(unread) == [
+        "broken: The user asked “Who published the novel Tin Orchard?”; no page that was read contains the whole "
+        "answer “Crown”."
+    ]
 
 
 def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_another_product():
@@ -42,11 +49,17 @@ def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_anoth
     )
 
 
+def test_one_word_of_a_phrase_is_no_requirement():
+    page = ("click[B000000001]", PAGE.format(name="Open Sandals for the Living"))
+    lines = said(at("webshop", "looking fort a pair of open toe sandals for the living room", "click[Buy Now]", page))
+    assert not [line for line in lines if "“open”" in line or "“room”" in line or "fort" in line]
+
+
 def test_at_the_end_of_a_household_trial_each_part_is_done_or_not():
     cooled = ("cool pan 1 with fridge 1", "You cool the pan 1.")
     lines = said(at("alfworld", "put a cool pan in sidetable.", "go to shelf 1", cooled, kind=CheckpointKind.END))
     assert "met: The user asked for “cool”; step 1 matches: “cool pan 1 with fridge 1”." in lines
-    missing = "the agent did not do this. Its last action is “go to shelf 1”."
+    missing = "at the end this is not fully done. The last action is “go to shelf 1”."
     assert f"broken: The user asked for “pan in sidetable”; {missing}" in lines
 
 
@@ -63,7 +76,7 @@ def test_to_make_sure_is_no_request():
     call = 'modify_order({"order": 12})'
     asked = "Make sure that you mention the color."
     assert not [line for line in said(at("tau-bench", asked, call)) if "asked to" in line]
-    assert [line for line in said(at("tau-bench", f"{asked} Modify order 12.", call)) if "asked to “Modify”" in line]
+    assert [line for line in said(at("tau-bench", f"{asked} Modify order 12.", call)) if "to “Modify order 12”" in line]
 
 
 def test_a_shell_command_is_not_held_against_the_values_of_a_long_request():
@@ -82,4 +95,14 @@ def test_what_a_coding_tool_adds_to_a_message_is_not_the_users():
     assert [(row[1], row[2]) for row in Evidence(own).table.rows] == [
         ("/srv/shop", "the agent's instructions or setup"),
         ("src/api/route.ts", "not found"),
+    ]
+
+
+def test_the_first_of_two_objects_is_not_the_whole_task():
+    task, put = "put two cup in safe.", "put cup {} in/on safe 1"
+    steps = (put.format(1), "You put the cup 1."), ("take cup 1 from safe 1", "You pick up the cup 1.")
+    assert not [line for line in said(at("alfworld", task, put.format(1), *steps)) if line.startswith("met")]
+    lines = said(at("alfworld", task, put.format(2), *steps[:1]))
+    assert lines == [
+        "met: The user asked for “put two cup in safe”; this action is the second of two: “put cup 2 in/on safe 1”."
     ]
