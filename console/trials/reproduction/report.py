@@ -17,10 +17,12 @@ from plotly.offline import get_plotlyjs
 
 from console.analysis.charts.detectors import published_overlay
 from console.errors import Refused
+from console.language import counted
 from console.trials.reproduction.papers import Reproduction
 from console.trials.reproduction.tables import COLUMNS, TITLES, Cell, as_rows, list_left_out
 
 HTML, CSV = "report.html", "figures.csv"
+_METRICS = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE", "usd": "USD"}
 _COUNTS = frozenset({"cost", "successful", "failed", "halted", "total", "ended with an error", "inspections"})
 """Figures that grow with the number of tasks, so that a chart would compare nothing."""
 
@@ -74,7 +76,8 @@ def draw_charts(cells: Sequence[Cell]) -> Iterator[Markup]:
 
 
 def _list_marks(one: Cell) -> Iterator[dict[str, object]]:
-    shown = {"detector": escape(one.row), "metric": escape(f"{one.metric.replace('_', ' ')}, {one.environment}")}
+    metric = _METRICS.get(one.metric, one.metric.replace("_", " "))
+    shown = {"detector": escape(one.row), "metric": escape(f"{metric}, {one.environment}")}
     if one.printed is not None:
         paper = f"the paper, {one.model}" if one.model else "the paper"
         yield {**shown, "source": escape(paper), "value": one.printed, "low": None, "high": None}
@@ -90,8 +93,9 @@ def describe(asked: Reproduction) -> str:
     bar = "They decide at the threshold 0.5. " if asked.model and asked.paper == "inferact" else ""
     errors = "ALFWorld explains why an action had no effect. " if asked.fine_errors else ""
     return (
-        f"{how} in {worlds}: {asked.tasks} tasks each, {asked.trials} trials after the first, seed {asked.seed}. "
-        f"The Actor of detection and feedback is {asked.actor}; the detectors are {', '.join(asked.detectors)}. "
+        f"{how} in {worlds}: {counted(asked.tasks, 'task')} each, {counted(asked.trials, 'trial')} after the first, "
+        f"seed {asked.seed}. The Actor of detection and feedback is {asked.actor}; the detectors are "
+        f"{', '.join(asked.detectors)}. "
         f"{bar}{errors}The printed figures are of the paper's models in the original environments: the columns show "
         "the same measure, not the same experiment."
     )

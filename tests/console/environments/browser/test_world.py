@@ -7,16 +7,19 @@ from dataclasses import replace
 import pytest
 from sqlmodel import select
 
-from console.actors import Actor, Move
+from console.actors import Actor, Move, introspective
 from console.database import reading
 from console.environments.browser import BROWSER
 from console.environments.browser.pages import list_page_tasks
 from console.environments.sources import with_source
 from console.errors import BadInput, UnreadableFile
+from console.trajectory import from_json
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.browser.conftest import _missing
+from tests.console.actors.talking import Scripted, acting
+from tests.fakes.endpoint import serving
 
 INDEX = """<title>Library</title><h1>Town library</h1><p>Open until six.</p>
 <a href="order.html" target="_blank">Order a book</a> <a href="https://example.org/">Elsewhere</a>
@@ -138,6 +141,31 @@ def test_a_held_order_is_repeated_without_sending_twice(folder, data_dir):
         trial = session.exec(select(tables.Trajectory)).one()
         intent = session.exec(select(tables.Intent)).one()
     assert (trial.outcome, intent.action) == ("succeeded", "click[submit-send-order]")
+
+
+@pytest.mark.at_length
+def test_the_introspective_actor_goes_back_and_orders(folder, data_dir):
+    wrong, *right = ["goto[long.html]", *SENT[:4]]
+    script = Scripted(
+        action=[wrong, *right[1:]],
+        remedy=[right[0], wrong],
+        align=["The action is to read.\nNO", "The action is to go on.\nYES"],
+        map=[right[0]],
+        completed=[lambda ask: "YES" if "Thank you" in ask.last else "NO"],
+        answer=["Answer: 7"],
+    )
+    with serving(script) as endpoint:
+        cast = ActorAndEnvironments(
+            acting(introspective, endpoint, caps={"any": 30}), {"browser": with_source(BROWSER, str(folder))}
+        )
+        start.start_run("pages", {"browser": 1}, actor_and_environments=cast, feedback_mode="none")
+        assert engine.resume("pages", actor_and_environments=cast).problems == []
+    with reading() as session:
+        body = session.exec(select(tables.TrajectoryBody)).one().body
+    record = from_json(body)
+    assert [step.action for step in record.steps] == [wrong, "go_back", *SENT]
+    assert record.outcome == "succeeded"
+    assert "click[element]" in script.texts[0]
 
 
 def test_a_folder_without_tasks_or_with_too_few_is_named(tmp_path, folder):

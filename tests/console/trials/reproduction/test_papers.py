@@ -156,7 +156,7 @@ def test_a_chart_puts_each_measured_figure_beside_the_printed_ones():
         Cell(1, "alfworld", "direct", "macro_f1", "GPT", 0.5, note="not run"),
     ]
     (chart,) = report.draw_charts(cells)
-    assert "macro f1, webshop: here and in the paper" in chart
+    assert "Macro-F1, webshop: here and in the paper" in chart
     assert '"x":[0.7]' in chart
     assert '"x":[0.4]' in chart
     assert "<GPT>" not in chart
