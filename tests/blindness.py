@@ -13,9 +13,10 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sqlmodel import select
 
 from console.database import reading
-from console.review.simulated.faults import find_true_label, pending_checkpoint
+from console.review.simulated.faults import find_true_label
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import from_json
+from console.trajectory.checkpoints import pending_checkpoint
 from storage import tables
 
 DRAWS, FOLDS = 299, 5

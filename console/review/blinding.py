@@ -21,7 +21,7 @@ from console.review.presentation import Block, Flag, Presentation, ShownStep, ch
 from console.review.resolution import feedback_to_agent, get_action_status
 from console.runs import current_decisions, run_checkpoints, run_options
 from console.trajectory import Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, pending_checkpoint
 from storage import tables
 from storage.queue import Claim, KeptDraft, Queue
 
@@ -90,7 +90,7 @@ def build_review_view(
     """
     record, visibility = from_json(claim.body), visibility or get_visibility(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
-    checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
+    checkpoint = pending_checkpoint(record, claim.step, claim.kind)
     flag = _flag(verdict, visibility)
     if flag is not None and not run.blind:
         flag = replace(flag, also=_others(session, verdict, visibility))
@@ -116,7 +116,7 @@ def build_review_view(
 
 def build_bare_view(run: tables.Run, claim: Claim, draft: KeptDraft) -> ReviewView:
     """Build a view with only the task, the pending action and the steps, as a fallback if `build_review_view` fails."""
-    checkpoint = checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind))
+    checkpoint = pending_checkpoint(from_json(claim.body), claim.step, claim.kind)
     steps = tuple(
         ShownStep(number, step.action, thought=step.thought, observation=step.observation)
         for number, step in enumerate(checkpoint.steps, start=1)

@@ -30,7 +30,7 @@ from console.review.reasons import join_reason_codes
 from console.review.terms import ReviewTerms, get_review_terms
 from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest, pending_checkpoint
 from storage import tables
 from storage.queue import Claim, DecisionRow, Queue
 from storage.tables import DecisionKind, SlotStatus
@@ -337,4 +337,4 @@ def checkpoint_of_claim(claim: Claim) -> Checkpoint:
 
 
 def _pending_action(record: Trajectory, claim: Claim) -> str:
-    return checkpoint_at(record, claim.step, CheckpointKind(claim.kind)).action
+    return pending_checkpoint(record, claim.step, claim.kind).action

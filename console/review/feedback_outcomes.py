@@ -15,7 +15,7 @@ from console.review.presentation import ActionStatus
 from console.review.resolution import feedback_to_agent, find_decided_status
 from console.runs import is_current
 from console.trajectory import Label, Outcome, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import pending_checkpoint
 from storage import tables
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
 
@@ -114,10 +114,9 @@ def _aftermath(
     told: bool,
 ) -> FeedbackOutcome:
     body = from_json(session.get_one(tables.TrajectoryBody, record.id).body)
-    action = checkpoint_at(body, item.step, CheckpointKind(item.kind)).action
-    # If an edited action ran, show the agent's original action.
-    replaced = next((step.extra.get("instead_of") for step in body.steps[item.step : item.step + 1]), None)
-    bare = FeedbackOutcome(row, instruction, item.trial, str(replaced or action), feedback_to_agent(row))
+    action = pending_checkpoint(body, item.step, item.kind).action
+    replaced = any("instead_of" in step.extra for step in body.steps[item.step : item.step + 1])
+    bare = FeedbackOutcome(row, instruction, item.trial, action, feedback_to_agent(row))
     following = _following(session, record)
     state = _state(session, run, row, following)
     if not state and following is None and replaced and row.decision == DecisionKind.EDIT:

@@ -17,7 +17,7 @@ from console.environments import environment
 from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable, TermState
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import find_judge_appeals
-from console.trajectory import Picture, Step, Trajectory
+from console.trajectory import Outcome, Picture, Step, Trajectory
 from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import (
     Checkpoint,
@@ -143,6 +143,7 @@ class ActionStatus(StrEnum):
     STOPPED = "did not run"
     BEGUN = "has begun"
     RAN = "has run"
+    REPLACED = "replaced by the edit"
 
 
 _WORDY = 14
@@ -312,8 +313,9 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
     at = marked[0] if marked else len(trajectory.steps)
     actions = [*(step.action for step in trajectory.steps), trajectory.critical_action or ""]
     rows = list(_record_rows(trajectory, marked))
+    unrun = ActionStatus.STOPPED if trajectory.outcome is Outcome.REJECTED else ActionStatus.WAITS
     if pending is not None:
-        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=ActionStatus.WAITS))
+        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=unrun))
     read = Evidence(checkpoint_at(trajectory, at, CheckpointKind.ACTION if marked else CheckpointKind.HALTED))
     return Presentation(
         task=trajectory.instruction,
@@ -324,7 +326,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         table=_cut(read.table) if marked else None,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
         action=actions[at] if marked else "",
-        stamp="" if not marked else ActionStatus.WAITS if at == len(trajectory.steps) else ActionStatus.RAN,
+        stamp="" if not marked else unrun if at == len(trajectory.steps) else ActionStatus.RAN,
         last_seen=find_last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
         opening=trajectory.opening,

@@ -129,14 +129,20 @@ def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
     return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
 
 
-def find_decided_status(session: Session, item_id: int) -> ActionStatus | None:
-    """Return the status of a decided action that may run after its decision; return None for other actions."""
+def find_decided_status(session: Session, item_id: int, *, original: bool = False) -> ActionStatus | None:
+    """Return the status of a decided action that may run after its decision; return None for other actions.
+
+    With `original`, return the status of the agent's own action, which an edit replaces.
+    """
     item = session.get_one(tables.Item, item_id)
     run, intent = session.get_one(tables.Run, item.run_id), tables.Intent
     if run.study_id is not None or get_action_status(run, item.kind) is not ActionStatus.WAITS:
         return None
     started = select(intent).where(intent.trajectory_id == item.trajectory_id, intent.step == item.step)
     if (found := session.exec(started).first()) is not None:
+        edited = original and found.decision_id and session.get_one(tables.Decision, found.decision_id).edited_action
+        if edited:
+            return ActionStatus.REPLACED
         return ActionStatus.RAN if found.finished_ms is not None else ActionStatus.BEGUN
     is_open = item.status not in (ItemStatus.DECIDED, ItemStatus.DELIVERED)
     made = session.exec(current_decisions().where(tables.Decision.item_id == item_id))

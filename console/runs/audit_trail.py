@@ -21,7 +21,7 @@ from storage import tables
 
 _DOORS = {
     "browser": ", in the browser",
-    "cli": ", by command",
+    "cli": ", on the command line",
     "api": ", over the API",
     "python": ", from Python",
     "import": ", by import",

@@ -177,6 +177,14 @@ def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> C
     )
 
 
+def pending_checkpoint(record: Trajectory, step: int, kind: str) -> Checkpoint:
+    """Return the checkpoint; if a reviewer replaced its action, restore the original action."""
+    seen = checkpoint_at(record, step, CheckpointKind(kind))
+    if kind == CheckpointKind.ACTION and step < len(record.steps):
+        return replace(seen, action=str(record.steps[step].extra.get("instead_of", seen.action)))
+    return seen
+
+
 def _faces(action: str) -> Iterator[str]:
     for part in dict.fromkeys((action, *action.splitlines())):
         if part.strip() and not is_thought(part):

@@ -17,7 +17,7 @@ from console.database import now_ms, reading, writing
 from console.review.resolution import feedback_to_agent, is_feedback, list_current_decisions
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import pending_checkpoint
 from console.trials import store
 from console.trials.round import NO_FEEDBACK, Advance, RoundContext
 from console.trials.start import EARLIER, insert_trials, new_trial
@@ -103,19 +103,10 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
 
 def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
     record = trial.record
-    seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
+    seen = pending_checkpoint(record, item.step, item.kind)
     memory = tuple(list_memory_texts(session, trial.task_id, record.trial))
-    reflection = Reflection(
-        record.environment, record.instruction, seen.steps, _refused(seen.action, record, item), memory
-    )
+    reflection = Reflection(record.environment, record.instruction, seen.steps, seen.action, memory)
     return Lesson(trial.task_id, record.trial, answer.id or 0, feedback_to_agent(answer), reflection)
-
-
-def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
-    """Return the action that the reviewer rejected; if the reviewer edited it, return the Actor's original action."""
-    if item.kind != CheckpointKind.ACTION or item.step >= len(record.steps):
-        return action
-    return str(record.steps[item.step].extra.get("instead_of", action))
 
 
 def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:

@@ -264,4 +264,6 @@ def test_the_link_that_serve_prints_is_recorded(console):
     with reading() as session:
         (event,) = audit_trail.list_entries(session, AuditFilter(kind="person invited"))
     assert (event.door, event.after) == ("cli", "admin,researcher,reviewer")
-    assert audit_trail.entry_sentence(event).endswith("invited the first person who opens the link, by command.")
+    assert audit_trail.entry_sentence(event).endswith(
+        "invited the first person who opens the link, on the command line."
+    )

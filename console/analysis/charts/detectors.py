@@ -75,10 +75,9 @@ def score_histogram(frame: pd.DataFrame) -> go.Figure:
             customdata=bars[["bin_low", "bin_high"]].to_numpy().tolist(),
             name=label,
             marker={"color": colours.get(label, QUIET), "line": {"width": 0}},
-            opacity=0.75,
             hovertemplate="%{y:,} with a score from %{customdata[0]:.2f} to %{customdata[1]:.2f}",
         )
-    figure.update_layout(barmode="overlay", bargap=0)
+    figure.update_layout(barmode="stack", bargap=0)
     figure.update_xaxes(range=[0, 1])
     return set_titles(figure, "Scores by label", "score", "trajectories", height=340)
 

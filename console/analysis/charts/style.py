@@ -11,6 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
+_LEGEND_PX, _AROUND_PX = 60, 132
+"""The distance of the legend below the plot, and the part of the height around the plot."""
 _TICKS = {"automargin": True, "zeroline": False}
 
 
@@ -21,7 +23,7 @@ def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 4
         title={"text": title, "font": {"size": 16}},
         height=height,
         margin={"t": 56, "r": 16, "b": 16, "l": 16},
-        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+        legend={"orientation": "h", "y": -_LEGEND_PX / (height - _AROUND_PX), "yanchor": "top", "x": 0},
         hoverlabel={"namelength": -1},
     )
     figure.update_xaxes(title_text=x, **_TICKS)

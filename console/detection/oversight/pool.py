@@ -20,11 +20,11 @@ from console.detection.routing import routing_name
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.review.simulated.faults import find_true_label, pending_checkpoint
+from console.review.simulated.faults import find_true_label
 from console.runs import costs, is_current, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, from_json
-from console.trajectory.checkpoints import Checkpoint
+from console.trajectory.checkpoints import Checkpoint, pending_checkpoint
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import DecisionKind, RunKind

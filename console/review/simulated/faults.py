@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from console.environments import environment
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO
@@ -16,8 +16,8 @@ from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import Goal, goal_of, has_attribute, type_factor
 from console.errors import BadInput, Unknown
 from console.review.simulated.reviewer import ReviewCase
-from console.trajectory import Label, Step, Trajectory
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.trajectory import Label, Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +241,6 @@ def _succeeds(task: TaskSpec, steps: Sequence[Step], action: str) -> bool:
         *_, info = world.step(step.action)
         done = bool(info.get("success"))
     return done
-
-
-def pending_checkpoint(record: Trajectory, step: int, kind: str) -> Checkpoint:
-    """Return the checkpoint; if a reviewer replaced its action, restore the original action."""
-    seen = checkpoint_at(record, step, CheckpointKind(kind))
-    if kind == CheckpointKind.ACTION and step < len(record.steps):
-        return replace(seen, action=str(record.steps[step].extra.get("instead_of", seen.action)))
-    return seen
 
 
 def find_true_label(spec: TaskSpec, seen: Checkpoint) -> Label:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -22,7 +23,8 @@ Answer = TypeVar("Answer", bound=Response | None)
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": _POLICY,
@@ -62,8 +64,20 @@ def notice(title: str, words: str, status: int) -> Response:
 
 
 def style() -> Response:
-    """Return the style sheet of these pages."""
-    return Response(_TEMPLATES.joinpath("style.css").read_text("utf-8"), media_type="text/css")
+    """Return the style sheet of these pages, with the font of the console's other pages."""
+    return Response(_font_face() + read_style(), media_type="text/css")
+
+
+def read_style() -> str:
+    """Read the style sheet without a font to load, for a page that a participant saves."""
+    return _TEMPLATES.joinpath("style.css").read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def _font_face() -> str:
+    fonts = sorted(Path(str(files("streamlit"))).glob("static/static/media/SourceSansVF-Upright.*.woff2"))
+    source = ", ".join(f'url("/static/media/{font.name}") format("woff2")' for font in fonts[:1])
+    return f'@font-face {{ font-family: "Source Sans"; font-weight: 200 900; src: {source}; }}\n' if source else ""
 
 
 async def fields(request: Request) -> dict[str, str]:

@@ -18,7 +18,7 @@ from console.database import reading
 from console.errors import BadInput, ConsoleError
 from console.language import _
 from console.server.sign_in import wrong_tokens
-from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style, utc_minute
+from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, read_style, utc_minute
 from console.server.sign_in.session_cookies import cookie_rules
 from console.server.site import Site
 from console.studies.design.formatted_text import formatted_html
@@ -87,7 +87,7 @@ async def show_consent(site: Site, request: Request) -> Response:
     if told is None:
         return notice(_("Page not found"), _("Only participants in a study have a consent form."), 404)
     saved = "save" in request.query_params
-    response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
+    response = page("consent", **told, style=read_style() if saved else "")
     if saved:
         response.headers["Content-Disposition"] = 'attachment; filename="consent.html"'
     return response

@@ -15,10 +15,11 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
-from console.review.simulated.faults import find_true_label, pending_checkpoint
+from console.review.simulated.faults import find_true_label
 from console.runs import is_current
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import pending_checkpoint
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import RunKind

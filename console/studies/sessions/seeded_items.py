@@ -18,13 +18,14 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
-from console.review.simulated.faults import find_true_label, pending_checkpoint
+from console.review.simulated.faults import find_true_label
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design
 from console.studies.sessions import condition_run, known_items, next_item
 from console.studies.sessions.known_items import KnownItem, Share, make_attention_check, rotate_items, share_out
 from console.studies.sessions.lifecycle import design_of
 from console.trajectory import Label, Outcome, from_json
+from console.trajectory.checkpoints import pending_checkpoint
 from console.trials import engine
 from console.trials.start import insert_tasks, insert_trials
 from storage import tables

@@ -120,14 +120,14 @@ def offer_table(kind: str, suffix: str, run_name: str) -> None:
     download("Download file", partial(make, pictures=pictures), file, media_type, "download", type="primary")
 
 
-pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
-with pick:
+choices = st.container(horizontal=True, vertical_alignment="bottom")
+with choices:
     run_picker(run.name)
-kind = what.selectbox("Content", [*export.KINDS, CASE_FILE, *export.LAYOUTS], key="export_kind")
+kind = choices.selectbox("Content", [*export.KINDS, CASE_FILE, *export.LAYOUTS], key="export_kind", width=360)
 if kind == CASE_FILE:
     offer_case_file(run.name)
 elif kind in export.LAYOUTS:
     offer_layout(kind, run.name)
 else:
-    offer_table(kind, how.selectbox("Format", list(export.FORMATS), key="export_format"), run.name)
+    offer_table(kind, choices.selectbox("Format", list(export.FORMATS), key="export_format", width=160), run.name)
 show_audit()

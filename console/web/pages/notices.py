@@ -74,7 +74,7 @@ def show_own_channels(identity: Identity) -> None:
     _show_secret()
     if offered:
         _show_form(identity, offered, runs)
-    st.caption(_("To be told by this browser, turn on its notifications in the Inbox."))
+    st.caption(_("To get notices in this browser, turn on its notifications in the Inbox."))
 
 
 def show_own_messages(identity: Identity) -> None:
@@ -139,7 +139,7 @@ def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int,
     with st.container(border=True, key=f"channel-{channel_id}"):
         name, address = _(_KINDS[ChannelKind(row.kind)]), channels.describe_address(row)
         show_html(f'<p class="ia-letter"><b>{plain(name)}</b> {plain(address)}</p>')
-        st.text(_describe(row, runs))
+        show_html(f'<p class="ia-letter ia-quiet">{plain(_describe(row, runs))}</p>')
         if row.failure:
             reason = row.failure.removeprefix(outbox.GIVEN_UP)
             show_html(f'<p class="ia-warned">{plain(_("Last failure: {reason}").format(reason=reason))}</p>')
@@ -150,13 +150,13 @@ def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int,
                 (_("Remove channel"), "remove", _remove),
             ):
                 st.button(label, key=f"{key}-{channel_id}", on_click=_act, args=(act, identity.name, channel_id))
-        with (
-            st.expander(_("Change channel"), key=f"changing-{channel_id}"),
-            st.form(f"change-{channel_id}", border=False),
-        ):
-            wish = _wish_fields(f"change-{channel_id}", row.kind, row.address, row, runs)
-            if st.form_submit_button(_("Save changes"), type="primary"):
-                _save_change(identity.name, channel_id, wish)
+            with (
+                st.popover(_("Change channel"), key=f"changing-{channel_id}"),
+                st.form(f"change-{channel_id}", border=False),
+            ):
+                wish = _wish_fields(f"change-{channel_id}", row.kind, row.address, row, runs)
+                if st.form_submit_button(_("Save changes"), type="primary"):
+                    _save_change(identity.name, channel_id, wish)
 
 
 def _describe(row: tables.NoticeChannel, runs: dict[int, str]) -> str:

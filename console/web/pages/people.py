@@ -17,9 +17,9 @@ from console.runs.export.formats.columns import iso
 from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
-from console.web.widgets.messages import show_empty_state
 
 _GIVEN = "given_once"
+_DISABLED = "Disabled (UTC)"
 _OFFERED = (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)
 
 
@@ -28,16 +28,18 @@ def show_people(identity: Identity) -> None:
     st.header("Accounts", anchor=False)
     with reading() as session:
         known = people.list_people(session)
-    rows = [
-        {
-            "Name": one.name,
-            "Roles": one.roles.replace(",", ", "),
-            "Since (UTC)": _day(one.created_ms),
-            "Disabled (UTC)": _day(one.disabled_ms),
-        }
-        for one in known
-    ]
-    st.dataframe(rows, key="people", hide_index=True, placeholder="–")
+    _show_table(
+        "people",
+        [
+            {
+                "Name": one.name,
+                "Roles": one.roles.replace(",", ", "),
+                "Since (UTC)": _day(one.created_ms),
+                _DISABLED: _day(one.disabled_ms),
+            }
+            for one in known
+        ],
+    )
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):
         name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
@@ -57,18 +59,20 @@ def show_agents() -> None:
     with reading() as session:
         known = agents.list_agents(session)
     if known:
-        rows = [
-            {
-                "Agent": one.name,
-                "Since (UTC)": _day(one.created_ms),
-                "Last seen (UTC)": _day(one.seen_ms),
-                "Disabled (UTC)": _day(one.disabled_ms),
-            }
-            for one in known
-        ]
-        st.dataframe(rows, key="agents", hide_index=True, placeholder="–")
+        _show_table(
+            "agents",
+            [
+                {
+                    "Agent": one.name,
+                    "Since (UTC)": _day(one.created_ms),
+                    "Last seen (UTC)": _day(one.seen_ms),
+                    _DISABLED: _day(one.disabled_ms),
+                }
+                for one in known
+            ],
+        )
     else:
-        show_empty_state("No agents yet", "Add an agent below to get its token, or run: inferact agent add NAME")
+        st.caption("No agents yet. Add an agent to get its token, or run `inferact agent add NAME`.")
     _once("agent")
     with st.form("agent", border=False, clear_on_submit=True):
         name, send = st.columns([4, 1], vertical_alignment="bottom")
@@ -90,7 +94,7 @@ def show_groups() -> None:
         rows = [{"Group": group, "Members": ", ".join(members)} for group, members in known.items()]
         st.dataframe(rows, key="groups", hide_index=True)
     else:
-        show_empty_state("No groups yet", "Add a group below; a policy names it as who: group:NAME")
+        st.caption("No groups yet. A rule of a policy names a group as `who: group:NAME`.")
     with st.form("group", border=False, clear_on_submit=True):
         name, who, send = st.columns([2, 2, 1], vertical_alignment="bottom")
         called = name.text_input("Group name", max_chars=people.MAX_NAME)
@@ -108,7 +112,7 @@ def show_sessions(identity: Identity) -> None:
     with reading() as session:
         found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
     for one in found:
-        line, end = st.columns([4, 1], vertical_alignment="center")
+        line = st.container(horizontal=True, vertical_alignment="center", key=f"session-{one.id}")
         words = _("{name}: {browser}, {address}; last seen {day}")
         if one.id == identity.session_id:
             words = _("{name} (this session): {browser}, {address}; last seen {day}")
@@ -116,7 +120,13 @@ def show_sessions(identity: Identity) -> None:
         said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
         raw = escape(one.browser.encode("ascii", "replace").decode())
         line.html(f'<span title="{raw}">{plain(said)}</span>')
-        end.button(_("End session"), key=f"end-{one.id}", on_click=_end_session, args=(one.id,))
+        line.button(_("End session"), key=f"end-{one.id}", on_click=_end_session, args=(one.id,))
+
+
+def _show_table(key: str, rows: list[dict[str, str | None]]) -> None:
+    """Draw the rows; leave out the column of disabled rows if no row is disabled."""
+    order = [name for name in rows[0] if name != _DISABLED or any(row[_DISABLED] for row in rows)]
+    st.dataframe(rows, key=key, hide_index=True, placeholder="–", column_order=order)
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:

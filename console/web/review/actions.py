@@ -37,6 +37,7 @@ from console.web.widgets import boundary
 from console.web.widgets.changes import change_html
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import done_html, problem_html, show_problem
+from console.web.widgets.status import undo_timer_html
 from console.web.widgets.whole_texts import list_opened_texts
 from storage import tables
 from storage.errors import NotYours, StorageError
@@ -101,9 +102,10 @@ def show_flash() -> None:
 def flash_html() -> str:
     """Return the result of the last button press as HTML and delete it; return an empty text if there is none."""
     done, refusal = st.session_state.pop("done", None), st.session_state.pop("refusal", None)
+    until_ms = st.session_state.pop("undo_until_ms", 0)
     if refusal:
         return problem_html(refusal)
-    return done_html(done) if done else ""
+    return done_html(done, undo_timer_html(until_ms - now_ms())) if done else ""
 
 
 def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
@@ -196,11 +198,13 @@ def decide(
                 replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
-        if decision == DecisionKind.EDIT and remedy is None and st.session_state.get("editing") == item:
-            _return_focus(claim)
         if isinstance(refusal, OtherTool):
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again to confirm.")
+        if decision == DecisionKind.EDIT and remedy is None and st.session_state.get("editing") == item:
+            _return_focus(claim)
+            # Beside the button, which can be far below the top of the page.
+            st.session_state["edit_refusal"] = st.session_state.pop("refusal")
         if words:
             drafts.save_draft(alias(item), drafts.words_key(item), words)
 
@@ -219,7 +223,7 @@ def _answer(
     if decision == DecisionKind.EDIT and remedy is None:
         instead = drafts.written(claim)
         if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
-            raise Refused(_("Check the changes below, then send the edit."))
+            raise Refused(_("Check the changes, then press “Send edit” again."))
     same_press = instead is not None and st.session_state.get("other_tool") == (item, instead)
     return decisions.ReviewDecision(
         decision,
@@ -250,6 +254,9 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
         boundary.log_failure(boundary.MESSAGES)
         came_of_it = _("Your decision is recorded.")
     st.session_state["done"] = f"{_capitalize(named(row.item_id, here=False))}: {came_of_it}"
+    if run.kind == RunKind.GATE:
+        # The agents of other runs get the decision with the next trial, which may start later.
+        st.session_state["undo_until_ms"] = row.deliverable_ms
 
 
 @by_reviewer

@@ -31,12 +31,12 @@ from storage.errors import StorageError
 from storage.queue import Claim, KeptDraft
 from storage.tables import DecisionKind, RunKind
 
-RULES = gettext_noop(
-    "Say what is wrong and what to do differently, in at most five sentences. "
+_RULES = gettext_noop("Say what is wrong and what to do differently, in at most five sentences.")
+_ASKED = gettext_noop("What is wrong, and what should the agent do differently?")
+_NO_SOLUTION = gettext_noop(
     "Do not give the solution away: do not name a product, page or value that the user did not name."
 )
-
-_ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the solution away.")
+"""An additional rule of runs whose agents try a task again, so that the feedback does not solve the task."""
 _LABELS = {Label.ALIGNED: gettext_noop("Mark as correct"), Label.MISALIGNED: gettext_noop("Mark as incorrect")}
 
 
@@ -67,6 +67,8 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
     """
     item, offer = claim.item_id, _offer(claim, run, escalates)
     with st.bottom, st.container(key="decision-bar"):
+        if offer.editing and (refusal := st.session_state.pop("edit_refusal", "")):
+            show_problem(refusal)
         for reason in dict.fromkeys(offer.withheld.values()):
             st.text(reason)
         draw_part(boundary.EDIT, lambda: edit_form.show_aside(item, drafts.find_put_aside(item, draft.edit)), None)
@@ -75,7 +77,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
         field, buttons = st.columns([4, 9], vertical_alignment="bottom")
         with field:
             if offer.words:
-                draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, _words_label(run)), None)
+                draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, run), None)
             with st.container(horizontal=True, key="bar-foot"):
                 draw_part(boundary.SHORTCUTS, lambda: _keys(claim, offer, said), None)
                 if offer.marks:
@@ -194,12 +196,16 @@ def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool)
         )
 
 
-def _words_field(item: int, drafted: str, label: str) -> None:
+def _words_field(item: int, drafted: str, run: tables.Run) -> None:
     key = words_key(item)
     words = st.session_state.get("unsent", {}).pop(item, "") or drafted
     if key not in st.session_state and words:
         st.session_state[key] = words
-    st.text_area(label, key=key, height=74, help=_(RULES), placeholder=_(_ASKED), max_chars=decisions.MAX_FEEDBACK)
+    retries = run.study_id is not None or run.kind in (RunKind.LIVE, RunKind.REPLAY)
+    rules = f"{_(_RULES)} {_(_NO_SOLUTION)}" if retries else _(_RULES)
+    st.text_area(
+        _words_label(run), key=key, height=74, help=rules, placeholder=_(_ASKED), max_chars=decisions.MAX_FEEDBACK
+    )
 
 
 def _show_whole_button(claim: Claim) -> None:

@@ -54,7 +54,7 @@ def _stamp_gone(view: ReviewView) -> ReviewView:
 def stamp_decided(view: ReviewView) -> ReviewView:
     """Return the view of a decided item with the present status of its action."""
     with reading() as session:
-        status = find_decided_status(session, view.claim.item_id)
+        status = find_decided_status(session, view.claim.item_id, original=True)
     if status is None:
         return view
     view = _stamp(view, status)

@@ -73,7 +73,9 @@ def download(
             leaving(file)
         return make()
 
-    st.download_button(label, made, file, media_type, key=key, on_click="ignore", type=type)
+    # Without a border, only the icon shows that the label is a button.
+    icon = ":material/download:" if type == "tertiary" else None
+    st.download_button(label, made, file, media_type, key=key, on_click="ignore", type=type, icon=icon)
 
 
 def chart_page(figure: go.Figure, file: str) -> str:

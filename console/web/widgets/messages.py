@@ -46,9 +46,9 @@ def show_done(sentence: str) -> None:
     show_html(done_html(sentence))
 
 
-def done_html(sentence: str) -> str:
-    """Return the result of an action as HTML."""
-    return f'<div class="ia-done" role="status">{" ".join(escape(sentence).split())}</div>'
+def done_html(sentence: str, timer: str = "") -> str:
+    """Return the result of an action as HTML, followed by the HTML of a timer."""
+    return f'<div class="ia-done" role="status">{" ".join(escape(sentence).split())}{timer}</div>'
 
 
 GUIDES = read_data(files(__package__) / "guides.yaml", dict[str, dict[str, str]])

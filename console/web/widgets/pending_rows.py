@@ -102,7 +102,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     halted = _("The trial halted and needs feedback.") if item.kind == HALTED else ""
     unit = "" if row.score is None else f"<small>{plain(_('score'))}</small>"
-    why = "" if row.is_hidden else next(iter((row.rationale or halted).splitlines()), "")
+    why = "" if row.is_hidden else next(iter((row.rationale or halted).splitlines()), "").replace("`", "")
     assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
     own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
     stamps = [row.escalation.badge if row.escalation else "", assigned, own]

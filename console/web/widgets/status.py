@@ -79,8 +79,9 @@ _COUNTDOWN = {
     "left": gettext_noop("{time} left to approve, then the action will not run"),
     "soon": gettext_noop("only {time} left to approve, then the action will not run"),
     "late": gettext_noop("an approval may come too late; without a decision the action will not run"),
+    "undo": gettext_noop("You can undo the decision for {time}."),
 }
-"""The texts of the countdown: before the last quarter, in the last quarter, and after the last moment to approve."""
+"""The texts of the countdown: before and in the last quarter, after the last moment to approve, and to undo."""
 _GONE = gettext_noop("{agent} stopped waiting: your decision is recorded, but the action will not run")
 
 
@@ -88,6 +89,12 @@ def count_down() -> None:
     """Count down the time left of each waiting agent on the page; draw the page again when an agent's time ends."""
     words = {name: _(sentence) for name, sentence in _COUNTDOWN.items()} | {"gone": _(_GONE)}
     component("countdown")(key="countdown", data=words, on_ended_change=lambda: None)
+
+
+def undo_timer_html(left_ms: int) -> str:
+    """Return the time left to undo a decision as HTML, which `count_down` updates; empty if no time is left."""
+    said = plain(_(_COUNTDOWN["undo"])).format(time=time_left(left_ms))
+    return f' <span class="ia-undo" role="timer" data-undo="{left_ms}">{said}</span>' if left_ms > 0 else ""
 
 
 def time_left(left_ms: int) -> str:

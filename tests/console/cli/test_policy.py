@@ -71,7 +71,7 @@ def test_policy_set_for_somebody_names_who_ran_it_and_the_stated_author_beside(i
         stated, own = audit_trail.list_entries(session, AuditFilter(kind="policy set"))
     assert [(one.who, one.door) for one in (stated, own)] == [(getuser(), "cli")] * 2
     assert audit_trail.entry_sentence(stated) == (
-        f"{getuser()} set the policy of every run, version 2, said to be written by Mallory, by command."
+        f"{getuser()} set the policy of every run, version 2, said to be written by Mallory, on the command line."
     )
     assert "written" not in audit_trail.entry_sentence(own)
 

@@ -89,15 +89,16 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
     ):
         assert run_command(command) == 0
     assert said() == [
-        f"{me} created the run kettles, by command.",
-        f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command.",
-        f"{me} set the budget of kettles from no cap to 5, by command.",
-        f"{me} set the budget of kettles from 5 to 50%, by command.",
+        f"{me} created the run kettles, on the command line.",
+        f"{me} imported 3 trajectories of kettles.jsonl into kettles, on the command line.",
+        f"{me} set the budget of kettles from no cap to 5, on the command line.",
+        f"{me} set the budget of kettles from 5 to 50%, on the command line.",
         f"{me} ran rules on kettles; settings from no detector, no threshold, seed 0 to detector "
-        "rules, threshold 0.3, seed 0, by command.",
-        f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
-        f"{me} exported the decisions of kettles, by command.",
-        f"{me} started a backup of the database to {tmp_path / 'copy.db'}, by command.",
+        "rules, threshold 0.3, seed 0, on the command line.",
+        f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, "
+        "on the command line.",
+        f"{me} exported the decisions of kettles, on the command line.",
+        f"{me} started a backup of the database to {tmp_path / 'copy.db'}, on the command line.",
     ]
     capsys.readouterr()
     assert run_command(["db", "check", "--json"]) == 0
@@ -110,7 +111,9 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     assert run_command(["db", "backup", str(tmp_path / "taken.db")]) != 0
     assert said() == []
     assert run_command(["db", "backup", str(tmp_path / "taken.db" / "copy.db")]) != 0
-    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'taken.db' / 'copy.db'}, by command.")
+    assert said()[-1].endswith(
+        f"could not back the database up to {tmp_path / 'taken.db' / 'copy.db'}, on the command line."
+    )
     # A disk that is full while the pages are copied.
     overwrite_freed(database_url())
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -120,7 +123,7 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert f"{tmp_path / 'copy.db'} was not written (disk I/O error); choose another path" in capsys.readouterr().err
-    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'copy.db'}, by command.")
+    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'copy.db'}, on the command line.")
 
 
 def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
@@ -128,8 +131,8 @@ def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["run", "budget", kettles, "5"]) == 0
     assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
     assert [words.split(" ", 1)[1] for words in said()][2:] == [
-        f"started a backup of the database to {tmp_path / 'copy.db'}, by command.",
-        f"restored the database from {tmp_path / 'copy.db'}, by command.",
+        f"started a backup of the database to {tmp_path / 'copy.db'}, on the command line.",
+        f"restored the database from {tmp_path / 'copy.db'}, on the command line.",
     ]
     assert run_command(["db", "check"]) == 0
 
@@ -174,7 +177,7 @@ def test_the_audit_is_chosen_by_run_kind_and_who(kettles):
     assert said(who="Eve") == ["Eve: one, over the API."]
     assert len(said(run=kettles)) == 2
     assert said(kind="imported", who=me, run=kettles) == [
-        f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command."
+        f"{me} imported 3 trajectories of kettles.jsonl into kettles, on the command line."
     ]
     assert said(kind="imported", who="Eve") == []
     with reading() as session:
@@ -215,7 +218,7 @@ ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
         ("participant withdrew", {"who": "WAB12CD", "door": "browser"},
          "The participant now called WAB12CD withdrew from the study it, in the browser."),
         ("participant withdrew", {"who": "WAB12CD", "door": "cli"},
-         "WAB12CD removed a participant from the study it, by command."),
+         "WAB12CD removed a participant from the study it, on the command line."),
         ("participant withdrew", {"door": "browser"},
          "Ada removed a participant from the study it, in the browser."),
         ("content erased", {"detail": {"events": 2}},
@@ -259,7 +262,7 @@ def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):
     assert rows[1]["at"].startswith("20")
     assert rows[0]["who"] == "'=1+1"
     assert rows[1]["where"] == platform.node()
-    assert rows[1]["sentence"].endswith("into kettles, by command.")
+    assert rows[1]["sentence"].endswith("into kettles, on the command line.")
 
 
 def test_the_export_of_events_gained_its_columns_at_the_end(kettles, tmp_path):

@@ -3,6 +3,7 @@
 export default function mount({ data, setTriggerValue }) {
   const tick = () => {
     for (const wait of document.querySelectorAll(".ia-wait[data-left]")) draw(wait, data, setTriggerValue)
+    for (const undo of document.querySelectorAll(".ia-undo")) drawUndo(undo, data)
   }
   tick()
   const timer = setInterval(tick, 1000)
@@ -26,6 +27,13 @@ function draw(wait, words, setTriggerValue) {
   const said = words[state].replace("{time}", span(left("approve")))
   const place = wait.querySelector(".ia-left")
   if (place && place.textContent !== said) place.textContent = said
+}
+
+function drawUndo(undo, words) {
+  undo.begun ??= performance.now()
+  const left = Number(undo.dataset.undo) - (performance.now() - undo.begun)
+  if (left < 0) undo.remove()
+  else undo.textContent = words.undo.replace("{time}", span(left))
 }
 
 function span(ms) {

@@ -1,6 +1,7 @@
 """The plain pages of the sign-in as a browser meets them: their status, where they lead, the cookie that they set."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -209,13 +210,14 @@ def test_pages_allow_no_script_and_their_style_is_ours():
     shown = browser().get("/sign-in")
     policy = shown.headers["content-security-policy"]
     assert policy == (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+        "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; "
         "frame-ancestors 'none'; base-uri 'none'"
     )
     assert shown.headers["referrer-policy"] == "same-origin"
     style = browser().get("/sign-in/style.css")
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
-    assert "{" in style.text
+    font = re.search(r'@font-face .*url\("/static/media/([^"]+)"\)', style.text)[1]
+    assert files("streamlit").joinpath("static/static/media", font).is_file()
 
 
 @pytest.mark.parametrize(("length", "status"), [(9_995, 410), (9_996, 413)])

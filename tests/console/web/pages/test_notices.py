@@ -68,7 +68,7 @@ def test_a_channel_is_added_tested_changed_muted_and_removed(hook, open_page, wo
     press(at, "Save changes")
     (row,) = own()
     assert (row.events, row.quiet) == ("item.pending", "22:00-07:00")
-    assert "quiet 22:00–07:00" in " ".join(text.value for text in at.text)
+    assert "quiet 22:00–07:00" in words(at)
     press(at, "Mute channel")
     assert own()[0].muted
     press(at, "Unmute channel")

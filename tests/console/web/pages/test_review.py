@@ -128,7 +128,7 @@ def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(des
     assert "ids (list, as JSON)" in [area.label for area in at.text_area]
     at.text_input(key="field-1-0").set_value("30.5")
     at = at.button(key="submit-1").click().run()
-    assert "Check the changes below" in words(at)
+    assert "Check the changes" in words(at)
     assert "<del>45</del><ins>30.5</ins>" in words(at)
     assert answers() == []
     at.button(key="submit-1").click().run()

@@ -1,5 +1,7 @@
 """Review over all runs: an agent that gave up, a pressing agent elsewhere, skips, assigned items, a run's reviewers."""
 
+import re
+
 from sqlmodel import select, update
 
 from console import runs
@@ -201,3 +203,33 @@ def test_an_item_past_its_deadline_counts_as_expired_before_anyone_claims_in_its
     with reading() as session:
         found = measure_health(session, now_ms())
     assert (found.waiting, found.expired) == (1, 1)
+
+
+def test_an_edited_action_stays_beside_the_lines_that_were_checked_for_it(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item, at.session_state["shown_ms"] = item_of(at), 0
+    at.button(key=f"edit-{item}").click().run()
+    field = next(one for one in (*at.text_input, *at.text_area) if one.label.startswith("order"))
+    field.set_value("2").run()
+    at.button(key=f"submit-{item}").click().run()
+    gate = Gate("support", "full-validation", undo_s=0)
+    call = {"name": "refund", "arguments": {"order": 1}}
+    decision = gate.check("Refund order 1.", [], call, task_id="1")
+    gate.done(decision, "Refunded.")
+    at.button(key="previous-0").click().run()
+    assert "refund({&quot;order&quot;:1})" in words(at)
+    assert "replaced by the edit" in words(at)
+    assert "has run" not in words(at)
+
+
+def test_a_decision_for_an_agent_says_how_long_it_can_be_undone(open_page, data_dir, words):
+    ask("support", 1)
+    ask("support", 2)
+    at = open_page("review", role="reviewer")
+    with writing() as session:
+        session.exec(update(tables.Run).values(undo_ms=60_000))
+    approve(at)
+    assert re.search(r'data-undo="5\d{4}">You can undo the decision for 0:5\d\.', words(at))
+    at.run()
+    assert "You can undo the decision" not in words(at)
