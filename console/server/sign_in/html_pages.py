@@ -76,8 +76,7 @@ def read_style() -> str:
 @lru_cache(maxsize=1)
 def _font_face() -> str:
     fonts = sorted(Path(str(files("streamlit"))).glob("static/static/media/SourceSansVF-Upright.*.woff2"))
-    source = ", ".join(f'url("/static/media/{font.name}") format("woff2")' for font in fonts[:1])
-    return f'@font-face {{ font-family: "Source Sans"; font-weight: 200 900; src: {source}; }}\n' if source else ""
+    return _TEMPLATES.joinpath("font.css").read_text("utf-8").replace("FONT", fonts[0].name) if fonts else ""
 
 
 async def fields(request: Request) -> dict[str, str]:

@@ -393,15 +393,5 @@ def cancel_edit(item: int) -> None:
     drafts.keep(item, edit="")
 
 
-def edit_as_text(item: int, as_text: bool) -> None:
-    """Switch the edit to a single text field, or to one field per argument."""
-    compared = st.session_state.get("compared")
-    for key in drafts.list_drafted_fields(item):
-        del st.session_state[key]
-    st.session_state["edit_as_text"] = item if as_text else None
-    if as_text and compared and compared[0] == item:
-        st.session_state[drafts.text_key(item)] = compared[1]
-
-
 def _capitalize(words: str) -> str:
     return words[:1].upper() + words[1:]

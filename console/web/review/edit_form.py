@@ -75,7 +75,7 @@ def edit_form(claim: Claim, draft: str) -> None:
             st.text_area(_("Edited action"), key=key, height="content", on_change=drafts.save_edit, args=(item,))
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
             words = _("Edit as text") if fields else _("Edit single values")
-            st.button(words, key=f"as-{alias(item)}", on_click=actions.edit_as_text, args=(item, bool(fields)))
+            st.button(words, key=f"as-{alias(item)}", on_click=edit_as_text, args=(item, bool(fields)))
     with st.container(key="edit-change"):
         _show_change(claim)
 
@@ -88,6 +88,16 @@ def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
     for key, text in (begun or {drafts.text_key(item): decisions.pending_action(claim)}).items():
         if key not in st.session_state:
             st.session_state[key] = drafted.get(key, text)
+
+
+def edit_as_text(item: int, as_text: bool) -> None:
+    """Switch the edit to a single text field, or to one field per argument."""
+    compared = st.session_state.get("compared")
+    for key in drafts.list_drafted_fields(item):
+        del st.session_state[key]
+    st.session_state["edit_as_text"] = item if as_text else None
+    if as_text and compared and compared[0] == item:
+        st.session_state[drafts.text_key(item)] = compared[1]
 
 
 def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
