@@ -202,15 +202,15 @@ def decide(
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again to confirm.")
         if decision == DecisionKind.EDIT and remedy is None and st.session_state.get("editing") == item:
-            _return_focus(claim)
-            # Beside the button, which can be far below the top of the page.
-            st.session_state["edit_refusal"] = st.session_state.pop("refusal")
+            _return_to_edit(claim)
         if words:
             drafts.save_draft(alias(item), drafts.words_key(item), words)
 
 
-def _return_focus(claim: Claim) -> None:
-    """Return the focus to the field in error, or to the field that had the focus; each refusal moves the focus."""
+def _return_to_edit(claim: Claim) -> None:
+    """Show the refusal beside the button, and focus the field in error, or the field that had the focus."""
+    st.session_state["edit_refusal"] = st.session_state.pop("refusal")
+    # Each refusal moves the focus.
     _item, earlier, _field = st.session_state.get("edit_refused", (0, 0, ""))
     st.session_state["edit_refused"] = (claim.item_id, earlier + 1, drafts.find_field_in_error(claim))
 
