@@ -23,7 +23,8 @@ TRIAL = "inferact_trial"
 """The metadata key for the trial if the epoch is not the trial; the console's own export writes this key."""
 OPENING, OUTCOME = "inferact_opening", "inferact_outcome"
 """Metadata keys of the console's own export, for data without a field in Inspect's samples."""
-_ATTACHED = "attachment://"
+_ATTACHED = ("attachment://", "tc://")
+"""The beginnings of a text that names an attachment, in this order in newer and in older logs."""
 _VALUES = {"C": 1.0, "I": 0.0}
 _DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
 
@@ -41,7 +42,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any]) -> Entry:
-    attachments = plain_object(sample.get("attachments"))
+    # Logs of 2024 keep the events and the attachments of a sample together.
+    older = plain_object(sample.get("transcript"))
+    attachments = {**plain_object(older.get("content")), **plain_object(sample.get("attachments"))}
     if attachments:
         sample = _attached(sample, attachments)
     messages = sample.get("messages")
@@ -49,7 +52,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         raise intake.refusal(
             '"messages" is missing or is not a list, so the record has no steps. Export the log again.'
         )
-    events = [*_flat(sample.get("events"))]
+    events = [*_flat(sample.get("events") or older.get("events"))]
     turns = _decided(_turns(messages, events, intake), events)
     epoch, told = number_of(sample.get("epoch")), plain_object(sample.get("metadata"))
     trial = told.get(TRIAL)
@@ -135,7 +138,7 @@ def _asked(given: object, intake: Intake) -> str:
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith(_ATTACHED):
-        return attachments.get(value.removeprefix(_ATTACHED), value)
+        return attachments.get(value.partition("://")[2], value)
     if isinstance(value, dict):
         return {name: _attached(one, attachments) for name, one in value.items() if name != "attachments"}
     return [_attached(one, attachments) for one in value] if isinstance(value, list) else value

@@ -1,4 +1,7 @@
-"""OpenTelemetry traces as OTLP JSON with GenAI or OpenInference conventions: a batch per line or an object per file."""
+"""OpenTelemetry traces with GenAI or OpenInference conventions: OTLP JSON, and spans as SDKs, Phoenix and MLflow write.
+
+OTLP JSON has a batch per line or an object per file. The other forms are one span per object, or a trace of MLflow.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _OWN = "inferact."
 """Prefix of the attributes in the console's own export."""
 _BARE = ((".gen_ai.operation.name",), (".openinference.span.kind",))
 """Field paths of records that consist of a span's attributes without the span."""
-_MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE)
+_PLAIN = ((".context.trace_id", ".context.span_id"), (".info", ".data.spans"))
+"""Field paths of a span as an SDK or Phoenix writes, and of a trace of MLflow."""
+_MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE, *_PLAIN)
+_NESTED = frozenset({"llm", "tool", "input", "output", "openinference", "llm.input_messages", "llm.output_messages"})
 _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")
 _TOOLS = ("execute_tool", "TOOL")
@@ -99,6 +105,14 @@ def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]
     if "spanId" in batch:
         yield dict(batch)
         return
+    if "context" in batch or "context.span_id" in batch:
+        yield _plain_span(batch)
+        return
+    if held := _list(plain_object(batch.get("data")), "spans"):
+        info = plain_object(batch.get("info"))
+        trace = word(info.get("trace_id")) or word(info.get("request_id"))
+        yield from (_plain_span(plain_object(one)) | ({"traceId": trace} if trace else {}) for one in held)
+        return
     if any(mark[0][1:] in batch for mark in _BARE):
         yield {"spanId": "", "attributes": dict(batch)}
         return
@@ -108,6 +122,45 @@ def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]
             yield from _spans(plain_object(held), level)
     for span in _list(batch, "spans"):
         yield plain_object(span)
+
+
+def _plain_span(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a span of an SDK, of Phoenix (an object or a table's row) or of MLflow with the field names of OTLP."""
+    cells = {name.removeprefix("attributes."): span[name] for name in span if name.startswith("attributes.")}
+    told = {"trace_id": span.get("context.trace_id"), "span_id": span.get("context.span_id")}
+    held = {**told, **span, **plain_object(span.get("context"))}
+    status = plain_object(span.get("status"))
+    code = status.get("code", status.get("status_code", span.get("status_code")))
+    return {
+        "traceId": held["trace_id"],
+        "spanId": held["span_id"],
+        "parentSpanId": held.get("parent_span_id") or held.get("parent_id"),
+        "name": held.get("name"),
+        "startTimeUnixNano": held.get("start_time_unix_nano") or held.get("start_time"),
+        "status": {
+            "code": 2 if "ERROR" in str(code) else 0,
+            "message": status.get("message") or status.get("description") or span.get("status_message"),
+        },
+        "attributes": dict(_flat(cells or attribute_values(span.get("attributes")))),
+        "events": plain_list(span.get("events")),
+    }
+
+
+def _flat(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of the attributes; name each field of OpenInference's lists of messages by its path."""
+    for name, value in attributes.items():
+        yield from _leaves(name, value) if name in _NESTED else [(name, value)]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(f"{name}.{key}", one)
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _leaves(f"{name}.{place}", one)
+    elif value is not None:
+        yield name, value
 
 
 def _list(holder: Mapping[str, Any], *names: str) -> Sequence[Any]:
@@ -265,4 +318,4 @@ def _put(message: dict[str, Any], path: str, value: Any) -> None:
         message[parts[0]] = value
 
 
-IMPORTER = Importer(_NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", read, _MARKS)
+IMPORTER = Importer(_NAME, "OpenTelemetry traces (OTLP JSON and spans of SDKs, Phoenix and MLflow)", read, _MARKS)

@@ -281,6 +281,32 @@ PART = {"id": "p", "messageID": "m1", "type": "tool", "callID": "c1", "tool": "b
 STATE = {"status": "completed", "input": {"command": "ls"}, "output": "a.py"}
 
 
+SPAN = {"name": "pay", "parent_id": None, "start_time": "2026-01-02T03:04:05Z", "status": {"status_code": "UNSET"}}
+PLACE = {"trace_id": "0xa", "span_id": "0xb"}
+RAN = {"openinference.span.kind": "TOOL", "tool.name": "pay", "input.value": '{"n": 1}', "output.value": "paid"}
+MESSAGES = [
+    {
+        "message.role": "assistant",
+        "message.tool_calls": [{"tool_call.function.name": "pay", "tool_call.function.arguments": '{"n": 1}'}],
+    }
+]
+MODEL = {
+    "openinference.span.kind": "LLM",
+    "llm.input_messages": [{"message.role": "user", "message.content": "Pay"}],
+    "llm.output_messages": MESSAGES,
+}
+
+
+def of_mlflow(kind: str, given: Any, shown: Any) -> dict:
+    told = {"spanType": kind, "spanInputs": given, "spanOutputs": shown}
+    return {
+        "name": "pay",
+        "span_id": kind,
+        "start_time_unix_nano": 1,
+        "attributes": {f"mlflow.{name}": text(value) for name, value in told.items()},
+    }
+
+
 def spoken(role: str, *parts: dict) -> dict:
     return {"info": {"id": role, "role": role, "sessionID": "s"}, "parts": list(parts)}
 
@@ -390,6 +416,51 @@ SESSIONS = {
         ),
         ["pay"],
         ["paid"],
+    ),
+    "otel: spans as an SDK prints them": Probe("otel", lines(SPAN | {"context": PLACE, "attributes": RAN}), ["pay"], ["paid"]),
+    "otel: a span that failed": Probe(
+        "otel",
+        lines(SPAN | {"context": PLACE, "status": {"status_code": "ERROR", "description": "no money"}, "attributes": RAN | {"output.value": ""}}),
+        ["pay"],
+        ["no money"],
+    ),
+    "otel: nested attributes of Phoenix": Probe(
+        "otel",
+        orjson.dumps({"data": [SPAN | {"context": PLACE, "attributes": {"openinference": {"span": {"kind": "TOOL"}}, "tool": {"name": "pay"}, "input": {"value": "{}"}, "output": {"value": "paid"}}}]}),
+        ["pay"],
+        ["paid"],
+    ),
+    "otel: a table of Phoenix": Probe(
+        "otel",
+        orjson.dumps([SPAN | {f"context.{key}": value for key, value in PLACE.items()} | {f"attributes.{key}": value for key, value in told.items()} for told in (MODEL, RAN)]),
+        ["pay"],
+        ["paid"],
+    ),
+    "otel: a trace of MLflow": Probe(
+        "otel",
+        orjson.dumps({"info": {"trace_id": "tr"}, "data": {"spans": [of_mlflow("CHAT_MODEL", {"messages": [ASKED]}, {"choices": [{"message": calls(function("pay", '{"n": 1}'))}]}), of_mlflow("TOOL", {"n": 1}, "paid")]}}),
+        ["pay"],
+        ["paid"],
+    ),
+    "inspect: a log of 2024 with its attachments in the transcript": Probe(
+        "inspect",
+        orjson.dumps(
+            {
+                "status": "success",
+                "eval": {"task": "t"},
+                "samples": [
+                    {
+                        "id": 1,
+                        "epoch": 1,
+                        "input": "Look",
+                        "messages": [{"role": "user", "content": [{"type": "image", "image": "tc://a"}, {"type": "text", "text": "tc://b"}]}, {"role": "assistant", "content": "Grey."}],
+                        "transcript": {"events": [], "content": {"a": f"data:image/png;base64,{PNG}", "b": "Look"}},
+                    }
+                ],
+            }
+        ),
+        ["-"],
+        pictures=1,
     ),
     "openhands: the newest events": Probe(
         "openhands",
