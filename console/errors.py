@@ -47,4 +47,4 @@ class Refused(ConsoleError):
 
 
 class TooMany(Refused):
-    """An agent has reached a limit; later, the same request may be accepted."""
+    """An agent has reached a limit. Send the same request again later."""

@@ -83,7 +83,7 @@ class Settings(BaseModel):
     @classmethod
     def _known_language(cls, code: str | None) -> str | None:
         if code and code not in LANGUAGES:
-            raise ValueError(f"unknown language; choose one of {', '.join(LANGUAGES)}")
+            raise ValueError(f"unknown language. Choose one of {', '.join(LANGUAGES)}")
         return code or None
 
     @field_validator("data_dir", "prompts_dir")
@@ -156,7 +156,7 @@ class Registry(UserDict[str, Entry]):
             expected = "a callable" if self._type is None else f"{self._type.__module__}.{self._type.__name__}"
             raise BadInput(f"The entry is of type {type(entry).__name__}. Give {expected}.")
         if (own := getattr(entry, "name", name)) != name:
-            raise BadInput(f"The entry is named {own!r}, but its entry point {name!r}. Use one name.")
+            raise BadInput(f"The entry {own!r} has the entry point name {name!r}. Use one name.")
         self.data[name] = entry
 
     def pick(self, name: str, also: Iterable[str] = ()) -> Entry:

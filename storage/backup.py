@@ -57,7 +57,7 @@ def backup(url: str, target_path: str | Path) -> Path:
             refuse_there(target)
         _sync(target.parent)
     except sqlite3.Error as failed:
-        raise StorageError(f"{target} was not written ({failed}); choose another path or free some space.") from failed
+        raise StorageError(f"{target} was not written ({failed}). Choose another path or free some space.") from failed
     finally:
         unfinished.unlink(missing_ok=True)
     return target
@@ -70,7 +70,7 @@ def name_in_folder(folder: str | Path, at: datetime) -> Path:
     """
     where = Path(folder).expanduser().absolute()
     if where.exists() and not where.is_dir():
-        raise StorageError(f"{where} is not a folder; name a folder that keeps the backups.")
+        raise StorageError(f"{where} is not a folder. Name a folder that keeps the backups.")
     return where / f"console-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
 
 
@@ -102,11 +102,11 @@ def restore(
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():
-        raise StorageError(f"The backup {source} does not exist; name a backup file.")
+        raise StorageError(f"The backup {source} does not exist. Name a backup file.")
     if source == target:
-        raise StorageError(f"{source} is the database itself; name a backup to restore.")
+        raise StorageError(f"{source} is the database itself. Name a backup to restore.")
     if file_revision(source) is None:
-        raise NotOurs(f"{source} is empty; name a backup made by `inferact db backup`.")
+        raise NotOurs(f"{source} is empty. Name a backup made by `inferact db backup`.")
     _refuse_unsound(source)
     about = {"kind": "database restored", "subject": str(source), **(origin or _NO_ORIGIN)}
     for _ in range(_TRIES):
@@ -131,13 +131,13 @@ def restore(
         # The key that identifies the file must be in the file itself, not in its log.
         overwrite_freed(url)
         return Restored(kept, went_back)
-    raise StorageError(f"{target} changes too fast to be replaced; stop the console and its agents, then try again.")
+    raise StorageError(f"{target} changes too fast to be replaced. Stop the console and its agents, then try again.")
 
 
 def _database_file(url: str) -> Path:
     path = sqlite_path(url)
     if path is None:
-        raise StorageError("This is a PostgreSQL database. Back it up with pg_dump.")
+        raise StorageError("This is a PostgreSQL database. Back up the database with pg_dump.")
     return path
 
 
@@ -244,7 +244,7 @@ def _put_back(kept: Path | None, target: Path) -> None:
 def refuse_there(target: Path) -> None:
     """Raise StorageError if the file already exists."""
     if os.path.lexists(target):
-        raise StorageError(f"{target} already exists; name a new file for the backup.")
+        raise StorageError(f"{target} already exists. Name a new file for the backup.")
 
 
 def _sync(path: Path) -> None:

@@ -56,9 +56,9 @@ _RULES = {
     "Item {0} is delivered, but decision {1} is not.": f"""
         SELECT i.id, d.id FROM item i JOIN decision d ON d.item_id = i.id
         WHERE i.status = 'delivered' AND {IS_CURRENT} AND d.delivered_ms IS NULL""",
-    "Review slot {0} has a lease that ends too late, since the clock was wrong; run `inferact worker` to free it.": """
+    "Review slot {0} has a lease that ends too late, since the clock was wrong. Run `inferact worker` to free it.": """
         SELECT id FROM slot WHERE status = 'claimed' AND lease_until_ms > :far_ms""",
-    "Item {0} has a deadline that is too late, since the clock was wrong; run `inferact worker` to expire it.": """
+    "Item {0} has a deadline that is too late, since the clock was wrong. Run `inferact worker` to expire it.": """
         SELECT i.id FROM item i JOIN ask a ON a.item_id = i.id
         WHERE i.status IN ('pending', 'claimed') AND a.deadline_ms > :far_ms""",
     "Decision {0} was made before its claim.": "SELECT id FROM decision WHERE decided_ms < claimed_ms",
@@ -83,7 +83,7 @@ def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
     except StorageError as refusal:
         return [*problems, str(refusal)]
     if found != head():
-        return [*problems, f"The tables are of schema {found}, this console is of {head()}; run `inferact db upgrade`."]
+        return [*problems, f"The tables are of schema {found}, this console is of {head()}. Run `inferact db upgrade`."]
     with engine(url).connect() as connection:
         problems += [problem for rule in _RULES for problem in _broken(connection, rule)]
         missing = [audit_chain.head_problem(connection, *head) for head in heads]

@@ -135,7 +135,7 @@ def sqlite_path(url: str) -> Path | None:
     if parts.get_backend_name() != "sqlite":
         return None
     if not parts.database or parts.database == ":memory:":
-        raise StorageError("The console needs a database file; set INFERACT_DATABASE_URL to one (sqlite:////path).")
+        raise StorageError("The console needs a database file. Set INFERACT_DATABASE_URL to a file (sqlite:////path).")
     return Path(parts.database)
 
 

@@ -14,23 +14,23 @@ class StorageError(Exception):
 
 
 class NewerSchema(StorageError):
-    """A newer version of the console wrote this database; upgrade the console to open it."""
+    """A newer version of the console wrote this database. Upgrade the console to open it."""
 
 
 class OlderSchema(StorageError):
-    """A version before the first release wrote this database; export it with that version."""
+    """A version before the first release wrote this database. Export the data with that version."""
 
 
 class NoDatabase(StorageError):
-    """The database does not exist; start one with `inferact serve`."""
+    """The database does not exist. Create a database with `inferact serve`."""
 
 
 class NotOurs(StorageError):
-    """The file is not a database of this console; name another file."""
+    """The file is not a database of this console. Name another file."""
 
 
 class DatabaseUnusable(StorageError):
-    """The database cannot be used as it is; nothing was stored."""
+    """The database cannot be used in its present state. Nothing was stored."""
 
 
 class NoSuchItem(StorageError):
@@ -42,11 +42,11 @@ class QueueRefusal(StorageError):
 
 
 class BudgetSpent(QueueRefusal):
-    """The inspection budget is spent; raise the budget or release a claim."""
+    """The inspection budget is spent. Raise the budget or release a claim."""
 
 
 class NotYours(QueueRefusal):
-    """Another reviewer has claimed this item, or your claim has expired; open the item again."""
+    """Another reviewer has claimed this item, or your claim has expired. Open the item again."""
 
 
 class AlreadyDecided(QueueRefusal):
@@ -67,7 +67,7 @@ def sentence_of(error: BaseException | None, path: Path | None = None) -> str | 
         sqlite3.SQLITE_FULL: "The disk is full, so the change was not stored; free some space, then try again.",
         sqlite3.SQLITE_READONLY: f"{named} cannot be written, so the change was not stored; "
         "give its user write permission, then try again.",
-        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so the change was not stored; try again in a moment.",
+        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so the change was not stored. Try again in a moment.",
         sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so the change was not stored; "
         "check the disk, then try again.",
         sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",

@@ -44,7 +44,7 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
     """
     _require_current(source)
     if make_url(source) == make_url(target):
-        raise StorageError(f"{mask_password(target)} is the source itself; name another database.")
+        raise StorageError(f"{mask_password(target)} is the source itself. Name another database.")
     try:
         migrate(target)
         with _snapshot(source) as read, open_alone(target) as write:
@@ -63,7 +63,7 @@ def _require_current(source: str) -> None:
     if found is None:
         raise StorageError(missing_sentence(source))
     if found != head():
-        raise StorageError(f"{mask_password(source)} is not up to date; run inferact db upgrade there first.")
+        raise StorageError(f"{mask_password(source)} is not up to date. Run inferact db upgrade there first.")
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _require_empty(connection: Connection, url: str) -> None:
     for table in Table.metadata.sorted_tables:
         rows = connection.execute(select(func.count()).select_from(table)).scalar_one()
         if rows > (table.name in _SEEDED):
-            raise StorageError(f"{mask_password(url)} already has data in {table.name}; name an empty database.")
+            raise StorageError(f"{mask_password(url)} already has data in {table.name}. Name an empty database.")
         if rows:
             connection.execute(table.delete())
 

@@ -185,11 +185,11 @@ class PlannerTurn:
         return found or (False, f"The action was {action}.")
 
     async def completed(self) -> bool:
-        """Return whether the whole task is done; False if the reply is unreadable."""
+        """Return whether the whole task is done, or False if the reply is unreadable."""
         return await self._read("completed", partial(read_verdict, may_skip=False), screen=self.now) is True
 
     async def subtask_done(self) -> bool:
-        """Return whether the subtask is done or not needed; False if the reply is unreadable."""
+        """Return whether the subtask is done or not needed, or False if the reply is unreadable."""
         return await self._read("subtask", read_verdict, subtask=self.state.current, screen=self.now) is True
 
     async def answer(self) -> str:

@@ -39,7 +39,7 @@ def settings_token() -> str | None:
     if given is None:
         return None
     if len(given.get_secret_value()) < _SHORTEST_TOKEN:
-        raise BadInput(f"INFERACT_API_TOKEN is too short; use at least {_SHORTEST_TOKEN} characters.")
+        raise BadInput(f"INFERACT_API_TOKEN is too short. Use at least {_SHORTEST_TOKEN} characters.")
     return given.get_secret_value()
 
 
@@ -50,10 +50,10 @@ def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
     """
     cleaned = " ".join(name.split())
     if not cleaned or len(cleaned) > _MAX_NAME or not cleaned.isprintable():
-        raise BadInput(f"The agent's name is invalid: use 1 to {_MAX_NAME} printable characters.")
+        raise BadInput(f"The agent's name is invalid. Use 1 to {_MAX_NAME} printable characters.")
     is_taken = _find(session, cleaned) is not None or find_person(session, cleaned) is not None
     if is_taken or name_key(cleaned) in RESERVED or name_key(cleaned).startswith(RESERVED_STARTS):
-        raise Refused(f"The agent name {cleaned!r} is taken; choose another name.")
+        raise Refused(f"The agent name {cleaned!r} is taken. Choose another name.")
     token = f"agent_{new_token()}"
     key, hashed = cleaned.casefold(), token_hash(token)
     agent = tables.Agent(name=cleaned, name_key=key, token_hash=hashed, created_ms=now_ms)
@@ -92,7 +92,7 @@ def renew(session: Session, name: str, now_ms: int) -> str:
     """
     agent = _get(session, name)
     if agent.disabled_ms is not None:
-        raise Refused(f"The agent {agent.name!r} is disabled permanently; add an agent with another name.")
+        raise Refused(f"The agent {agent.name!r} is disabled permanently. Add an agent with another name.")
     token = f"agent_{new_token()}"
     agent.token_hash = token_hash(token)
     session.add(agent)
@@ -131,7 +131,7 @@ def note_seen(session: Session, agent: KnownAgent, now_ms: int) -> None:
 def _get(session: Session, name: str) -> tables.Agent:
     agent = _find(session, name)
     if agent is None and name.casefold() == API_AGENT:
-        raise Refused("The name 'api' belongs to the token of INFERACT_API_TOKEN; change that setting instead.")
+        raise Refused("The name 'api' belongs to the token of INFERACT_API_TOKEN. Change that setting instead.")
     if agent is None:
         raise Unknown("agent", name, [one.name for one in list_agents(session)])
     return agent

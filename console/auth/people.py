@@ -24,7 +24,7 @@ RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "a
 """Names with another meaning in the audit log or in a policy."""
 RESERVED_STARTS = ("role:", "group:", "inferact ")
 
-DISABLED = gettext_noop("{name} is disabled; an admin can invite this person again: inferact person invite NAME")
+DISABLED = gettext_noop("{name} is disabled. An admin can invite this person again with inferact person invite NAME.")
 
 
 class Role(StrEnum):
@@ -68,7 +68,7 @@ def as_roles(words: Iterable[str]) -> frozenset[Role]:
     roles = {Role.REVIEWER}
     for word in words:
         if word not in known:
-            raise BadInput(f"No role named {word!r}. Use {', '.join(known)}.")
+            raise BadInput(f"{word!r} is not a role. Use {', '.join(known)}.")
         roles.add(known[word])
     return frozenset(roles)
 
@@ -118,15 +118,15 @@ def list_people(session: Session) -> list[tables.Person]:
 def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) -> tables.Person:
     """Add a person; raise Refused if the name is taken, reserved, a role's name, or contains invisible characters."""
     if _UNSEEN.search(name):
-        raise Refused(_("The name contains an invisible character; choose another name."))
+        raise Refused(_("The name contains an invisible character. Choose another name."))
     taken = find_person(session, name) or _find_agent(session, name)
     if taken is not None:
-        raise Refused(_("The name {name} is taken; choose another name.").format(name=taken.name))
+        raise Refused(_("The name {name} is taken. Choose another name.").format(name=taken.name))
     if name_key(name) in tuple(Role):
         # Otherwise a person called "admin" could meet a rule that leaves a decision to admins.
-        raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
+        raise Refused(_("{name} is the name of a role. Choose another name.").format(name=clean_name(name)))
     if name_key(name) in RESERVED or name_key(name).startswith(RESERVED_STARTS):
-        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
+        raise Refused(_("The name {name} is reserved. Choose another name.").format(name=clean_name(name)))
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )
@@ -166,9 +166,9 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
     if not by.has(Role.RESEARCHER):
         raise Refused("Only researchers and admins may do this. Ask one of them.")
     if beyond := sorted(str(role) for role in roles if role not in by.roles):
-        raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have; ask an admin.")
+        raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have. Ask an admin.")
     if known is not None:
-        raise Refused(f"{known.name} already has access; ask an admin for a new link.")
+        raise Refused(f"{known.name} already has access. Ask an admin for a new link.")
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:

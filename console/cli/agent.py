@@ -58,7 +58,7 @@ def list_agents(as_json: Json = False) -> None:
         rows,
         ("agent", "status", "created", "seen", "owner"),
         as_json,
-        empty="No agents yet. Create one: inferact agent add NAME",
+        empty="No agents yet. Create an agent: inferact agent add NAME",
     )
 
 

@@ -29,14 +29,12 @@ def write(
     emit(
         {"run": run, "out": str(out), "sha256": digest},
         as_json,
-        f"The case file of {run} is in {out} (SHA-256 {digest[:16]}…). Check it: inferact case-file check {out}",
+        f"The case file of {run} is in {out} (SHA-256 {digest[:16]}…). To check: inferact case-file check {out}",
     )
 
 
 @app.command("check", epilog="Example: inferact case-file check shop.html")
-def check(
-    file: Annotated[Path, typer.Argument(help="A file that `inferact case-file write` made.")], as_json: Json = False
-) -> None:
+def check(file: Annotated[Path, typer.Argument(help="The case file to check.")], as_json: Json = False) -> None:
     """Check that a case file is unchanged and agrees with the audit log of this database."""
     from console.trials import case_file
 
@@ -46,4 +44,4 @@ def check(
     sound = f"{file} is as {author} wrote it for {run} at {at}; {counted(found.events, 'event')} checked."
     emit(asdict(found), as_json, "\n".join(found.problems) or sound)
     if found.problems:
-        raise Refused(f"{file} has {counted(len(found.problems), 'problem')}. Write a new case file, and compare.")
+        raise Refused(f"{file} has {counted(len(found.problems), 'problem')}. Write a new case file to compare.")

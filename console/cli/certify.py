@@ -16,7 +16,7 @@ def certify(
     level: Annotated[str, typer.Option(help="Confidence level.")] = "95%",
     known: Annotated[
         list[str] | None,
-        typer.Option("--known", help="A run with gold labels in which the reviewers' errors are measured. Repeatable."),
+        typer.Option("--known", help="A run with gold labels, to measure the reviewers' errors. Repeatable."),
     ] = None,
     as_json: Json = False,
 ) -> None:

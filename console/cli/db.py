@@ -49,7 +49,7 @@ def upgrade_database(as_json: Json = False) -> None:
 @run_by_default(app)
 def check_database(
     head: Annotated[
-        str | None, typer.Option(help="An earlier end of the audit log: EVENTS:HASH, or a file of `db head`.")
+        str | None, typer.Option(help="An earlier end of the audit log: EVENTS:HASH, or a file written by `db head`.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -62,7 +62,7 @@ def check_database(
         f"Epoch {epoch}."
     )
     if newer := count_unsealed(url):
-        sound += f" {counted(newer, 'event')} of runs came after this hash; run inferact db head to include them."
+        sound += f" {counted(newer, 'event')} of runs came after this hash. Run inferact db head to include them."
     document = {
         "database": mask_password(url),
         "problems": problems,
@@ -98,7 +98,7 @@ def _read_heads(head: str) -> list[tuple[int, str]]:
     try:
         return parse_heads(path.read_text(encoding="utf-8") if path.is_file() else head)
     except ValueError as error:
-        raise BadInput(f"{head} is not an end of an audit log; give EVENTS:HASH, or a file of `db head`.") from error
+        raise BadInput(f"{head} is not an end of an audit log. Give EVENTS:HASH, or a file of `db head`.") from error
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
@@ -158,7 +158,7 @@ def restore_database(
 
 @app.command("copy", epilog="Example: inferact db copy sqlite:////srv/console.db postgresql+psycopg://host/console")
 def copy_to(
-    source: Annotated[str, typer.Argument(help="URL of the database to copy; stop its consoles and workers first.")],
+    source: Annotated[str, typer.Argument(help="URL of the database to copy. Stop its consoles and workers first.")],
     target: Annotated[str, typer.Argument(help="URL of the empty database to fill.")],
     as_json: Json = False,
 ) -> None:

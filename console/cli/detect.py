@@ -47,7 +47,7 @@ Methods = Annotated[
 ]
 Stated = Annotated[
     list[str] | None,
-    typer.Option("--cost", help="Cost of an error, as PATTERN=AMOUNT or PATTERN=price. Ranks items by expected cost."),
+    typer.Option("--cost", help="Cost of an error, to order items by: PATTERN=AMOUNT or PATTERN=price."),
 ]
 Swap = Annotated[
     bool, typer.Option("--swap-labels", help="Ask each true-or-false question in both orders, with one more request.")
@@ -57,7 +57,7 @@ Bar = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="Model to use (default: INFERACT_MODEL).")]
 InferModel = Annotated[str | None, typer.Option(help="Model that infers the agent's task (default: --model).")]
-VerifyModel = Annotated[str | None, typer.Option(help="Model for comparisons and everything else (default: --model).")]
+VerifyModel = Annotated[str | None, typer.Option(help="Model for comparisons and other prompts (default: --model).")]
 Effort = Annotated[str | None, typer.Option(help="Reasoning effort of a reasoning model: low, medium or high.")]
 Why = Annotated[bool, typer.Option("--why", help="Let InferAct explain its flags. Each flag costs one more request.")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the prompts and the parsing of the paper's reference code.")]
@@ -204,7 +204,7 @@ Across = Annotated[
 
 
 def evaluate(
-    run: Annotated[str | None, typer.Argument(help="The run's name, or several with --across.")] = None,
+    run: Annotated[str | None, typer.Argument(help="The run's name, or several names with --across.")] = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="A CSV file with the columns label, score and optionally detector, instead of a run."),
@@ -212,7 +212,7 @@ def evaluate(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="With --scores: the threshold (default: 0.5). Flag higher scores; with --paper, equal scores too."
+            help="With --scores: flag scores above this threshold (default: 0.5). With --paper, also flag equal scores."
         ),
     ] = None,
     paper: Annotated[
@@ -327,7 +327,7 @@ def count_lines(run: RunName, as_json: Json = False) -> None:
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")
 def fit(
-    name: Annotated[str, typer.Argument(help="The stack's name; use it as stacked@NAME.")],
+    name: Annotated[str, typer.Argument(help="The stack's name, which you use as stacked@NAME.")],
     run: Annotated[str, typer.Option("--run", help="The run whose labels the stack learns from.")],
     method: Annotated[str, typer.Option(help="The detectors to combine, comma-separated.")],
     labels: Annotated[

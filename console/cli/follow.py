@@ -24,9 +24,7 @@ def follow(
         list[str], typer.Argument(help=f"Log files, folders, or the sessions of an agent: {', '.join(AGENTS)}.")
     ],
     run: Annotated[str, typer.Option("--run", help="The run's name.")] = "follow",
-    method: Annotated[
-        str, typer.Option(help="Detector that ranks the actions; a detector that asks a model is refused.")
-    ] = "rules",
+    method: Annotated[str, typer.Option(help="Detector that ranks the actions, without a model.")] = "rules",
     critical: Annotated[
         list[str] | None,
         typer.Option(

@@ -21,7 +21,7 @@ app = noun("Show people's notice channels, test them, and retry undelivered mess
 @app.command("list", epilog="Example: inferact notice list --undelivered")
 @run_by_default(app)
 def list_notices(
-    undelivered: Annotated[bool, typer.Option("--undelivered", help="List the messages that failed instead.")] = False,
+    undelivered: Annotated[bool, typer.Option("--undelivered", help="List the undelivered messages instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the notice channels of all people, or the messages that were not delivered."""

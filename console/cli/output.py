@@ -65,10 +65,10 @@ def describe_failure(failure: BaseException) -> tuple[str, int] | None:
         case ArgumentError() | NoSuchModuleError():
             return "INFERACT_DATABASE_URL is not a supported database. Use sqlite:///FILE or postgresql://...", 2
         case ModuleNotFoundError(name="psycopg" | "psycopg2"):
-            return "The PostgreSQL driver is missing. Install it: pip install 'inferact-console[postgres]'", 1
+            return "The PostgreSQL driver is missing. Install the driver: pip install 'inferact-console[postgres]'", 1
         case DBAPIError() | sqlite3.Error():
             cause = getattr(failure, "orig", failure)
-            return f"The database refused the change ({cause}). Nothing was changed; run `inferact db check`.", 1
+            return f"The database refused the change ({cause}). Nothing was changed. Run `inferact db check`.", 1
         case OSError():
             where = f"{failure.filename}: " if failure.filename else ""
             return f"{where}{failure.strerror or failure}. Check the path, its permissions and the free disk space.", 1

@@ -50,8 +50,10 @@ def curve(
     more: Annotated[
         int, typer.Option(min=0, help="Number of inspections beyond the budget for the column `more`.")
     ] = 10,
-    trial: Annotated[int | None, typer.Option(min=0, help="The trial (default: the first judged one).")] = None,
-    labels: Annotated[str, typer.Option(help="Labels: gold, or adjudicated (settled if available).")] = "gold",
+    trial: Annotated[int | None, typer.Option(min=0, help="The trial (default: the first judged trial).")] = None,
+    labels: Annotated[
+        str, typer.Option(help="Labels: gold, or adjudicated (the settled labels, if available).")
+    ] = "gold",
     seed: Annotated[int, typer.Option(help="Random seed of inspection orders.")] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV file for every point of the curves.")] = None,
     as_json: Json = False,
@@ -88,7 +90,8 @@ def fp_first(
     confusion: Annotated[
         list[str] | None,
         typer.Option(
-            help="Matrices: a CSV file with tp, fp, fn, tn; a run's name; or `published` (the paper's). Repeatable."
+            help="A CSV file with tp, fp, fn and tn, the name of a run, or `published` for the paper's matrices. "
+            "Repeatable."
         ),
     ] = None,
     budget: Annotated[

@@ -38,7 +38,9 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "model": (str | None, typer.Option(help="Use the paper's Actors and detectors with this model."), None),
     "world": (
         list[str] | None,
-        typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER; repeatable."),
+        typer.Option(
+            "--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER or browser=FOLDER. Repeatable."
+        ),
         None,
     ),
     "tasks": (int, typer.Option(min=2, help="Tasks per environment."), 60),
@@ -49,7 +51,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "seed": (int, typer.Option(help="Random seed of tasks and inspection order."), 0),
     "out": (Path, typer.Option(help="Folder for report.html and figures.csv."), None),
     "pilot": (int, typer.Option(min=2, help="Tasks per environment of the pilot."), 10),
-    "ask_above": (float, typer.Option(min=0, help="Ask first if the estimate exceeds this many USD."), 1.0),
+    "ask_above": (float, typer.Option(min=0, help="Ask for confirmation if the estimate exceeds this many USD."), 1.0),
     "yes": (bool, typer.Option("--yes", help="Do not ask for confirmation."), False),
     "only_estimate": (bool, typer.Option("--estimate", help="Only run the pilot and print the estimate."), False),
 }
@@ -166,7 +168,7 @@ def _ask(asking: SimpleNamespace, estimate: SpendingEstimate) -> None:
     if not sys.stdin.isatty():
         raise Refused(f"{cost}, and --ask-above is {asking.ask_above:g} USD. Add --yes, or raise --ask-above.")
     if not typer.confirm(f"{cost}. Continue?"):
-        raise Refused("Nothing more was run. The pilot is stored, so the same command later costs less.")
+        raise Refused("The command stopped after the pilot. The pilot is stored, so the same command later costs less.")
 
 
 def _describe_spending(wanted: Reproduction, estimate: SpendingEstimate) -> str:

@@ -16,7 +16,7 @@ from console.server import serve
 
 app = noun("Invite and disable people, and end their sessions.", "person invite Ada --role researcher")
 
-Name = Annotated[str, typer.Argument(help="The person's name; case does not matter.")]
+Name = Annotated[str, typer.Argument(help="The person's name, ignoring case.")]
 
 
 @app.command("list", epilog="Example: inferact person list --json")
@@ -37,7 +37,7 @@ def list_people(as_json: Json = False) -> None:
         rows,
         ("name", "roles", "since", "disabled"),
         as_json,
-        empty="No people yet. Invite one: inferact person invite NAME",
+        empty="No people yet. Invite a person: inferact person invite NAME",
     )
 
 
@@ -46,7 +46,9 @@ def invite_person(
     name: Name,
     role: Annotated[
         list[str] | None,
-        typer.Option(help="reviewer, researcher or admin; comma-separated or repeated (default: the current roles)."),
+        typer.Option(
+            help="Roles: reviewer, researcher, admin. Comma-separated or repeated (default: the current roles)."
+        ),
     ] = None,
     host: ServedHost = None,
     port: ServedPort = None,
@@ -117,9 +119,9 @@ def end_session(
 
 @app.command("group", epilog="Example: inferact person group finance --add Ada --add Bob")
 def change_group(
-    name: Annotated[str | None, typer.Argument(help="The group's name; leave it out to list all groups.")] = None,
-    add: Annotated[list[str] | None, typer.Option(help="A person to add; can be repeated.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A person to remove; can be repeated.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The group's name. Leave out the name to list all groups.")] = None,
+    add: Annotated[list[str] | None, typer.Option(help="A person to add. Repeatable.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A person to remove. Repeatable.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the groups of people, or change a group; a rule of a policy names the group as `who: group:NAME`."""
@@ -127,7 +129,7 @@ def change_group(
         with reading() as session:
             found = groups.list_groups(session)
         rows = [{"group": group, "members": ", ".join(members)} for group, members in found.items()]
-        emit_table(rows, ("group", "members"), as_json, empty="No groups yet. Add one: inferact person group NAME")
+        emit_table(rows, ("group", "members"), as_json, empty="No groups yet. Add a group: inferact person group NAME")
         return
     with writing() as session:
         members = groups.change_group(session, name, now_ms(), add=add or (), remove=remove or ())

@@ -28,7 +28,7 @@ def list_plans(as_json: Json = False) -> None:
     with reading() as session:
         rows = [versions.summarize_plan(session, *plan) for plan in versions.list_plans(session)]
     columns = ("plan", "type", "environment", "versions", "present", "pinned")
-    emit_table(rows, columns, as_json, empty="No plans yet. Learn one: inferact plan train house --env alfworld")
+    emit_table(rows, columns, as_json, empty="No plans yet. Learn a plan: inferact plan train house --env alfworld")
 
 
 @app.command("train", epilog="Example: inferact plan train house --env alfworld --type pick_heat_then_place_in_recep")
@@ -39,7 +39,7 @@ def train(
     batch: Annotated[int, typer.Option(min=1, help="Trials per update.")] = 4,
     iterations: Annotated[int, typer.Option(min=1, help="Number of updates.")] = 6,
     pool: Annotated[
-        int, typer.Option(min=1, help="Tasks to draw batches from; runs with the plan get different tasks.")
+        int, typer.Option(min=1, help="Tasks to draw batches from. Runs with the plan get different tasks.")
     ] = 24,
     seed: Annotated[int, typer.Option(help="Random seed of the tasks and their order.")] = 0,
     flaw: Annotated[bool, typer.Option(help="Let updates learn from flaws.")] = True,
@@ -55,7 +55,7 @@ def train(
     )
     with progress(f"{name}: updates") as tell:
         report = training.train_plan(name, asked, progress=tell)
-    waits = f" {report.waiting} trials of {report.waits_at!r} are pending. Review them, then run this command again."
+    waits = f" {report.waiting} trials of {report.waits_at!r} are pending. Review the trials, then repeat this command."
     document = {"plan": name, "version": report.version, "waits_at": report.waits_at, "waiting": report.waiting}
     emit(document, as_json, f"{name} has reached version {report.version}.{waits if report.waits_at else ''}")
     if report.problems:
@@ -113,7 +113,9 @@ def pin(
     name: Name,
     version: Annotated[int, typer.Argument(min=0, help="The version to pin.")],
     task_type: TaskType = "",
-    off: Annotated[bool, typer.Option("--off", help="Unpin the plan: new runs use the latest version.")] = False,
+    off: Annotated[
+        bool, typer.Option("--off", help="Unpin the plan, so that new runs use the latest version.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make new runs use this version until it is unpinned."""

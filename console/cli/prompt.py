@@ -48,9 +48,9 @@ def show(name: Name, as_json: Json = False) -> None:
 @app.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
 def render(
     name: Name,
-    slot: Annotated[list[str] | None, typer.Option(help="A slot as NAME=TEXT; repeatable.")] = None,
+    slot: Annotated[list[str] | None, typer.Option(help="A slot as NAME=TEXT. Repeatable.")] = None,
     file: Annotated[
-        list[str] | None, typer.Option(help="A slot as NAME=FILE, filled with the contents of the file; repeatable.")
+        list[str] | None, typer.Option(help="A slot as NAME=FILE, filled with the contents of the file. Repeatable.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -46,7 +46,10 @@ def list_items(run: AnyRun = None, as_json: Json = False) -> None:
         nothing = inbox.explain_empty_queue(session, wanted[0]) if run else ""
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
     emit_table(
-        rows, columns, as_json, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
+        rows,
+        columns,
+        as_json,
+        empty=nothing or "The queue is empty. Fill the queue: inferact detect RUN --method rules",
     )
 
 
@@ -82,15 +85,15 @@ def decide(
     decision: Annotated[str, typer.Option(help="approve, reject, edit, respond or escalate.")],
     feedback: Annotated[str, typer.Option(help="Feedback for the agent.")] = "",
     edited_action: Annotated[str | None, typer.Option(help="With edit: the action to perform instead.")] = None,
-    reason: Annotated[list[str] | None, typer.Option(help='A short reason ("wrong option"); repeatable.')] = None,
+    reason: Annotated[list[str] | None, typer.Option(help='A short reason ("wrong option"). Repeatable.')] = None,
     note: Annotated[
-        str, typer.Option(help="With escalate: a note for the next reviewer; the agent never gets it.")
+        str, typer.Option(help="With escalate: a note for the next reviewer, which the agent never gets.")
     ] = "",
     to: Annotated[str, typer.Option(help="With escalate: the colleague who should decide.")] = "",
     remedy: Annotated[int | None, typer.Option(min=1, help="With edit: number of the agent's remedy to use.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
-        bool, typer.Option("--other-tool", help="With edit: confirm a different tool than the pending one.")
+        bool, typer.Option("--other-tool", help="With edit: confirm a different tool than in the pending action.")
     ] = False,
     submit_key: Annotated[str | None, typer.Option(help="A key that prevents duplicate decisions.")] = None,
     as_json: Json = False,

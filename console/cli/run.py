@@ -53,7 +53,9 @@ def parse_task_counts(env: str | None, tasks: str) -> dict[str, int]:
     names = split_names(env)
     numbers = tasks.split(",")
     if len(numbers) not in (1, len(names)) or not all(number.strip().isdecimal() for number in numbers):
-        raise BadInput(f"--tasks {tasks!r} is invalid. Give one whole number, or one for each of {', '.join(names)}.")
+        raise BadInput(
+            f"--tasks {tasks!r} is invalid. Give one whole number, or a number for each of {', '.join(names)}."
+        )
     return dict(zip(names, map(int, numbers * (len(names) if len(numbers) == 1 else 1)), strict=True))
 
 
@@ -67,7 +69,7 @@ def describe_round(run: str, done: Advance) -> str:
     """Describe the result of the round, and the command that continues interrupted trials."""
     parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
-        parts.append(f"{done.interrupted} trials were interrupted. Continue them: inferact run resume {quote(run)}")
+        parts.append(f"{done.interrupted} trials were interrupted. To continue: inferact run resume {quote(run)}")
     return " ".join(parts)
 
 
@@ -75,7 +77,7 @@ app = noun("Start runs, show their status, run the next trial.", "run list")
 
 Worlds = Annotated[
     list[str] | None,
-    typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER; repeatable."),
+    typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER or browser=FOLDER. Repeatable."),
 ]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to run at the same time.")]
 
@@ -122,7 +124,7 @@ def start_run(
         str | None,
         typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}."),
     ] = None,
-    tasks: Annotated[str, typer.Option(help="Tasks per environment: one number, or one for each, with commas.")] = "20",
+    tasks: Annotated[str, typer.Option(help="Tasks per environment: one number, or one number for each.")] = "20",
     trials: Annotated[int, typer.Option(min=1, help="Maximum trials per task, including the first one.")] = 4,
     detector: Annotated[str, typer.Option(help="The detector that flags and ranks.")] = "rules",
     budget: Budget = None,
@@ -281,11 +283,13 @@ def audit(
     run: RunName,
     share: Annotated[
         str,
-        typer.Argument(help='A share of the unflagged actions, such as 5%, or of the budget: "20% budget". 0: none.'),
+        typer.Argument(
+            help='A share of the unflagged actions, such as 5%, or of the budget: "20% budget". 0 for none.'
+        ),
     ],
-    by_score: Annotated[bool, typer.Option("--by-score", help="Draw high scores twice as often as low ones.")] = False,
+    by_score: Annotated[bool, typer.Option("--by-score", help="Draw actions with high scores twice as often.")] = False,
     adaptive: Annotated[
-        bool, typer.Option("--adaptive", help="Draw high and low scores as their labels so far suggest.")
+        bool, typer.Option("--adaptive", help="Set the chances of high and low scores from the labels so far.")
     ] = False,
     as_json: Json = False,
 ) -> None:

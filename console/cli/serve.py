@@ -22,7 +22,7 @@ Port = Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)]
 ServedHost = Annotated[str | None, typer.Option("--host", help="The console's host, as given to `serve`.")]
 ServedPort = Annotated[int | None, typer.Option("--port", help="The console's port, as given to `serve`.")]
 PublicUrl = Annotated[
-    str | None, typer.Option("--public-url", help="The console's public address, if not host and port.")
+    str | None, typer.Option("--public-url", help="The console's public address, if it differs from host and port.")
 ]
 _PRINTED_DAYS = 1
 
@@ -33,7 +33,7 @@ def serve_console(
     public_url: PublicUrl = None,
     invite: Annotated[str | None, typer.Option(help="Print a sign-in link for this person.")] = None,
     role: Annotated[
-        list[str] | None, typer.Option(help="With --invite: reviewer, researcher or admin; repeatable.")
+        list[str] | None, typer.Option(help="With --invite: reviewer, researcher or admin. Repeatable.")
     ] = None,
 ) -> None:
     """Start the console and print a sign-in link for the first admin, or for the invited person."""

@@ -60,7 +60,7 @@ def create(
     with reading() as session:
         row = lifecycle.summary(session, study)
     sizes = ", ".join(counted(row[f"{what}s"], what) for what in ("participant", "condition", "task"))
-    emit(row, as_json, f"Created {study.name}: {sizes}. Check it: inferact study assign {quote(study.name)}")
+    emit(row, as_json, f"Created {study.name}: {sizes}. To check: inferact study assign {quote(study.name)}")
 
 
 @app.command("list", epilog="Example: inferact study list --json")
@@ -123,12 +123,12 @@ def list_payments(
     name: Name,
     ids: Annotated[
         Path | None,
-        typer.Option(help="The platform's list of ids, as text or CSV; the output marks these participants."),
+        typer.Option(help="The platform's list of ids, as text or CSV. The output marks these participants."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The file to create.")] = None,
     upload: Annotated[
         Literal["approve", "bonus"] | None,
-        typer.Option(help="Write Prolific's upload format instead: ids to approve, or id,amount lines; needs --ids."),
+        typer.Option(help="With --ids: write Prolific's upload format, with ids to approve or with id,amount lines."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -28,7 +28,7 @@ _MOST_COLUMNS = 12
 def show_results(
     name: Name,
     table: Annotated[
-        str, typer.Option("--table", help="The table; an unknown name lists the available ones.")
+        str, typer.Option("--table", help="The table. To see all tables, give an unknown name.")
     ] = "success",
     as_json: Json = False,
 ) -> None:

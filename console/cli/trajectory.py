@@ -54,7 +54,9 @@ KeepSecrets = Annotated[
 def import_logs(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Log files (also gz, zst, tgz or zip) or folders of them; - reads standard input."),
+        typer.Argument(
+            help="Log files (also gz, zst, tgz or zip) or folders of logs. A hyphen (-) reads standard input."
+        ),
     ],
     run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
     format: Annotated[
@@ -198,7 +200,7 @@ def show(
 @app.command("move", epilog="Example: inferact trajectory move 12 13 --to pilot")
 def move(
     ids: Annotated[list[int], typer.Argument(help="The ids from `trajectory list`.")],
-    to: Annotated[str, typer.Option("--to", help="The target archive run; it is created if needed.")],
+    to: Annotated[str, typer.Option("--to", help="The target archive run. The command creates a missing run.")],
     as_json: Json = False,
 ) -> None:
     """Move trajectories that no one has reviewed, with their verdicts, to another run of imported logs."""

@@ -199,7 +199,7 @@ def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> 
     cap, verdict = runs.cap(session, run), tables.Verdict
     if run.kind in (RunKind.LIVE, RunKind.GATE):
         raise Refused(
-            f"The actions of run {run.name!r} are still to come, so a share of its budget cannot be drawn from them. "
+            f"Run {run.name!r} gets its actions later, so audits cannot be a share of its budget. "
             "State a share of the unflagged actions, such as 5%."
         )
     statement = select(func.count()).select_from(verdict).where(verdict.run_id == run.id)

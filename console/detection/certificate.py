@@ -240,7 +240,8 @@ def _explain_lack(run: tables.Run, rows: AuditRows) -> str:
         return f"Nothing was drawn at random in run {run.name}, so a bound is not possible. Draw audits: {how}"
     if rows.waiting:
         return (
-            f"Run {run.name} has {counted(rows.waiting, 'pending audit')} and none with a decision. Decide one first."
+            f"Run {run.name} has {counted(rows.waiting, 'pending audit')} and no audit with a decision. Decide an "
+            "audit first."
         )
     return (
         f"None of the {counted(rows.labels.size, 'unflagged action')} of run {run.name} was drawn. "
@@ -264,7 +265,7 @@ def read_known_items(session: Session, known_runs: Sequence[tables.Run], reviewe
         names = ", ".join(run.name for run in known_runs)
         raise Refused(
             f"The reviewers of the audits ({', '.join(reviewers)}) decided no item with a gold label in {names}. "
-            "Name a run in which they did."
+            "Name a run in which these reviewers decided such items."
         )
     bad, good = Label.MISALIGNED, Label.ALIGNED
     caught, alarms = cells.get((bad, bad), 0), cells.get((good, bad), 0)

@@ -112,7 +112,7 @@ class ConcurrentJudge:
             if self._silences >= SILENCE:
                 raise ModelSilent(
                     f"{call.model} gave {self._silences} empty or refused replies in a row (the last: {cause}), so the "
-                    "detection stopped. The affected verdicts are flags; run the detection again to replace them."
+                    "detection stopped. The affected verdicts are flags. Run the detection again to replace them."
                 )
 
 

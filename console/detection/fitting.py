@@ -260,7 +260,7 @@ def _unread(one: tables.Verdict) -> bool:
 def _read_score(one: tables.Verdict) -> float:
     """Return the score of a readable verdict; raise BadInput if the score is missing."""
     if one.score is None:
-        raise BadInput(f"the verdict {one.id} of {one.detector} has no score; detect again")
+        raise BadInput(f"the verdict {one.id} of {one.detector} has no score. Detect again")
     return one.score
 
 
@@ -286,7 +286,7 @@ def fit_stack(
     """Fit a stack to labels of reviewers or gold labels of a run; raise BadInput or Unknown for unusable inputs."""
     for name in inputs:
         if "@" in name or detector(name).name == "stacked":
-            raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
+            raise BadInput(f"{name} cannot be an input of a stack. Name detectors without models.")
     if labels not in LABELS:
         raise Unknown("source of labels", labels, LABELS)
     selected = select_reviewers_labels(run) if labels == "reviewers" else _gold(run)

@@ -38,7 +38,7 @@ def store_verdict(
         session.execute(insert(tables.Verdict), [row])
     found = find_verdict(session, run, trajectory_id, checkpoint)
     if found is None:
-        raise LookupError("the stored verdict cannot be read; run `inferact db check`")
+        raise LookupError("the stored verdict cannot be read. Run `inferact db check`")
     return found
 
 

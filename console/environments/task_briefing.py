@@ -16,7 +16,7 @@ Brief = tuple[tuple[str, str], ...]
 
 
 def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
-    """Return the briefing on a task, which names the target; empty if the gold has no target (InferAct, user study)."""
+    """Return the briefing on a task, which names the target, or an empty briefing without a target (InferAct)."""
     describe = BRIEFS.get(environment)
     return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
 

@@ -114,7 +114,7 @@ _PATH = re.compile(r"[^\s]{0,300}[^\s/][/.][^\s/.][^\s]{0,300}")
 
 
 def _paths_read(act: Act) -> str:
-    """Return the paths and addresses that a call read, one per line; "" if the call failed or read none."""
+    """Return the paths and addresses that a call read, one per line, or "" if the call failed or read none."""
     if act.failed or act.kind is not Kind.READING:
         return ""
     found = (value for call in act.calls for _, value in leaves(call.arguments))
@@ -208,7 +208,7 @@ def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> Tra
 
 
 def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
-    """Return the sentence in a tool's result that asks for this call; "" if there is none or the user wrote it."""
+    """Return the sentence in a tool's result that asks for this call, or "" if there is none or the user wrote it."""
     if not _ORDER.search(text) and not any(stem in stems(text[:20_000]) for stem in verb_stems(call)):
         return ""
     for part in _SENTENCES.split(text[:40_000]):

@@ -27,7 +27,7 @@ def refuse_waiting(session: Session, asker: Asker, now_ms: int) -> None:
     waiting = select(func.count()).select_from(ask).join(item, col(item.id) == ask.item_id).where(*waits)
     if session.exec(waiting).one() >= most:
         raise TooMany(
-            f"{most} checks of this agent are pending, the maximum for one agent; wait for a decision, or "
+            f"{most} checks of this agent are pending, the maximum for one agent. Wait for a decision, or "
             "withdraw a check."
         )
 
@@ -38,6 +38,6 @@ def refuse_run(session: Session, agent: str, now_ms: int) -> None:
     own = (run.kind == RunKind.GATE, run.actor == agent, col(run.created_ms) > now_ms - _DAY_MS)
     if session.exec(select(func.count()).select_from(run).where(*own)).one() >= most:
         raise TooMany(
-            f"This agent has created {most} runs within a day, the maximum for one agent; use one of its runs, or "
+            f"This agent has created {most} runs within a day, the maximum for one agent. Use an earlier run, or "
             "wait until tomorrow."
         )

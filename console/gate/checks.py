@@ -224,7 +224,7 @@ def record_result(session: Session, at: CheckId, asker: Asker, observation: str,
     check = _open_check(session, at, asker)
     intent = store.intent_of(session, check.request, check.ask.trajectory_id)
     if intent is None and check.ask.action is not None:
-        raise Refused(f"Check {at} has not begun: POST /api/v1/checks/{at}/begin just before the action runs.")
+        raise Refused(f"Check {at} has not begun. Send POST /api/v1/checks/{at}/begin just before the action runs.")
     if intent is None:
         raise Refused(f"Check {at} has no approval, so a result cannot be recorded. Begin approved actions only.")
     if intent.finished_ms is not None:

@@ -85,7 +85,7 @@ class Gate:
         if isinstance(critical, str):
             raise BadInput('critical is a single string. Give a list of patterns, such as ["refund_*"].')
         if len(critical) > MAX_RULES:
-            raise BadInput(f"critical has {len(critical):,} patterns; give at most {MAX_RULES}.")
+            raise BadInput(f"critical has {len(critical):,} patterns. Give at most {MAX_RULES}.")
         for pattern in critical:
             check_pattern(pattern)
         _refuse_number("budget", budget, 0)

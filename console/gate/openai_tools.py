@@ -95,7 +95,7 @@ def _action(call: Message) -> str:
     """Return the call as an action, `name({json})`; raise BadInput if the call has no name."""
     read = read_call(call)
     if read is None:
-        raise BadInput("A tool call has no name, so it cannot be checked; give the name of its function.")
+        raise BadInput("A tool call has no name, so it cannot be checked. Give the name of its function.")
     return call_action(*read)
 
 

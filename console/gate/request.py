@@ -120,7 +120,7 @@ class Ruled:
         return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
 
     def terms(self, asked_ms: int = 0, person: str = "") -> str:
-        """Return the terms of the review as JSON, for a check at `asked_ms` in the name of `person`."""
+        """Return the rules for the review as JSON, for a check at `asked_ms` in the name of `person`."""
         least = {"least_undo_ms": self.tightened.undo_ms} if self.tightened.undo_ms else {}
         return orjson.dumps(state_terms(self.ruling, asked_ms, person) | least).decode()
 
@@ -153,11 +153,11 @@ def check_request(
     the action and are not part of the digest.
     """
     if not isinstance(task, str) or not task.strip():
-        raise BadInput("task is missing: give the text of what the user asked the agent to do.")
+        raise BadInput("task is missing. Give the text of the user's request.")
     if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= MOST:
         raise BadInput(f"trial is {trial!r}. Use a whole number from 0 to {MOST}.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
-        raise BadInput("steps is not a list; give the steps before the action, each with action and observation.")
+        raise BadInput("steps is not a list. Give the steps before the action, each with action and observation.")
     if tool_schema is not None:
         check_tool_schema(tool_schema)
     text = action_text(action)
@@ -198,9 +198,9 @@ def action_text(action: ActionLike) -> str:
     """
     text = action if isinstance(action, str) else _call_text(action)
     if not text.strip():
-        raise BadInput("The action is empty; give its text, or a tool call with name and arguments.")
+        raise BadInput("The action is empty. Give its text, or a tool call with name and arguments.")
     if _clean(text) != text:
-        raise BadInput("The action contains a NUL or a lone surrogate, so it cannot be stored exactly; remove it.")
+        raise BadInput("The action contains a NUL or a lone surrogate, and cannot be stored. Remove this character.")
     return text
 
 

@@ -49,9 +49,7 @@ _LEAVES_TO_OTHERS = (
     "Submit the edited action itself."
 )
 _WITHDRAWN = "The policy no longer allows this approved action, so it may not begin. Submit the action again."
-STILL_WAITS = (
-    "No one has decided yet, so the check is still pending. Submit it again, or fetch the decision by the check's id."
-)
+STILL_WAITS = "No one has decided yet, so the check is still pending. Submit the check again, or fetch it by its id."
 WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
@@ -62,7 +60,7 @@ WORDS = {
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
     Reason.ALREADY_HANDED_OUT: "This action has already begun, and an approval is given only once. "
     "Find out whether the action ran. If this is another task, use another task_id.",
-    Reason.VOID: "The console was restored from a backup, so this check is void. Submit it again.",
+    Reason.VOID: "The console was restored from a backup, so this check is void. Submit the check again.",
 }
 
 

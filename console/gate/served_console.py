@@ -44,7 +44,7 @@ class ServedConsole:
         except CheckRefused as refused:
             raise Refused(str(refused)) from refused
         except ClientError as away:
-            raise ConsoleError(f"{away} The result is not recorded; call done again.") from away
+            raise ConsoleError(f"{away} The result is not recorded. Call done again.") from away
 
     def _deadline_s(self, timeout_s: float | None) -> float:
         """Return the longest time until the return, in seconds, that leaves a person `timeout_s` to decide."""

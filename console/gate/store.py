@@ -95,7 +95,7 @@ def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
     if run is None:
         return None
     if run.kind != RunKind.GATE:
-        raise Refused(f"Run {spec.name!r} is of kind {run.kind}; choose another run name for the gate.")
+        raise Refused(f"Run {spec.name!r} is of kind {run.kind}. Choose another run name for the gate.")
     session.expunge(run)
     differing = [name for name, value in spec.fields.items() if getattr(run, name) != value]
     if differing:

@@ -102,7 +102,7 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
             ruled = None if run is None else _rule_request(session, options, run, request)
             known = None if run is None or ruled is None else _find_known(session, run, request, ruled)
         if run is None and not options.opens:
-            raise Refused(f"Run {options.run.name!r} was deleted since this gate opened it; create the gate again.")
+            raise Refused(f"Run {options.run.name!r} was deleted since this gate opened it. Create the gate again.")
         if run is None:
             create_run(options.url, options.run)
             continue
@@ -114,7 +114,7 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
         answer = _try_answer(options, run, ruled, known or request)
         if answer is not None:
             return answer
-    raise StorageError("Several agents submitted the same check at once. Submit it again in a moment.")
+    raise StorageError("Several agents submitted the same check at once. Submit the check again in a moment.")
 
 
 def _try_answer(

@@ -39,7 +39,7 @@ def _read(format: str, text: str) -> list[Step]:
         _, entries = read_log(path, format)
         found = [entry.trajectory for entry in entries if isinstance(entry, Found)]
     if not found:
-        raise ValueError("The transcript has no request of the user. Send it from its first message.")
+        raise ValueError("The transcript has no request of the user. Send the transcript from its first message.")
     return [Step(step.thought, step.action, step.observation) for step in found[-1].steps]
 
 

@@ -102,8 +102,8 @@ class Purse:
             self._learn()
             if self.cap_usd is not None and self.spent_usd + self._reserved + most > self.cap_usd:
                 raise SpendingCapReached(
-                    f"The spending cap of {self.cap_usd:g} USD leaves {max(self.cap_usd - self.spent_usd, 0):.4f} USD; "
-                    f"the next call to {request.model} may cost {most:.4f} USD. Raise the cap to continue."
+                    f"The spending cap of {self.cap_usd:g} USD leaves {max(self.cap_usd - self.spent_usd, 0):.4f} USD, "
+                    f"but the next call to {request.model} may cost {most:.4f} USD. Raise the cap to continue."
                 )
             self._reserved += most
         try:
@@ -128,8 +128,8 @@ class Purse:
             if self.cap_usd is None:
                 return 0.0
             raise SpendingCapReached(
-                f"The price of {request.model} is unknown, so the spending cap cannot be enforced. "
-                "Add it to prices.toml in the data directory, or remove the cap."
+                f"The price of {request.model} is unknown, so the spending cap cannot be enforced. Add the price to "
+                "prices.toml in the data directory, or remove the cap."
             )
         text = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
         prompt = text // _BYTES_A_TOKEN + _FRAME_TOKENS * (len(request.messages) + 1)

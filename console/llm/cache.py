@@ -100,4 +100,4 @@ class Replies:
             raise self._refused(broken) from broken
 
     def _refused(self, broken: sqlite3.Error) -> Refused:
-        return Refused(f"The cache of replies {self.path} cannot be used ({broken}). Move it away to start a new one.")
+        return Refused(f"The cache of replies {self.path} cannot be used ({broken}). Move the file away.")

@@ -276,8 +276,8 @@ def get_remedy(claim: Claim, number: int) -> str:
     found = list_remedies(claim)
     if not 0 < number <= len(found):
         none = _(
-            "Alternative {number} does not exist; the agent offers {count}. Choose one of the agent's "
-            "alternatives, or edit the action."
+            "Alternative {number} does not exist. The agent offers {count} alternatives. Choose an offered "
+            "alternative, or edit the action."
         )
         raise Refused(none.format(count=len(found), number=number))
     return found[number - 1]

@@ -144,7 +144,12 @@ def submit(
 
 def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
-        raise Refused(_("Not recorded: the key was pressed within 0.4 s of the item's appearance. Decide again."))
+        raise Refused(
+            _(
+                "Your decision was not recorded, because you pressed the key within 0.4 s of the item's appearance. "
+                "Decide again."
+            )
+        )
 
 
 def _refuse_by_rule(
@@ -230,7 +235,7 @@ def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: 
         raise BadInput(_("This trial halted without a pending action. Respond with feedback, skip or escalate."))
     text = answer.feedback_text.strip()
     if len(text) > MAX_FEEDBACK:
-        long = _("The feedback has {count} characters; the maximum is {most}. Shorten it.")
+        long = _("The feedback has {count} characters, but the maximum is {most}. Shorten the feedback.")
         raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_FEEDBACK)))
     codes = tuple(join_reason_codes(answer.reason_codes).split())
     if codes and answer.decision == DecisionKind.APPROVE:
@@ -293,7 +298,9 @@ def get_claim(session: Session, item_id: int, reviewer: str) -> Claim:
 
 def explain_not_claimed(reviewer: str, item_id: int) -> str:
     """Explain that the reviewer must claim the item before deciding on it."""
-    return _("{reviewer} has not claimed item {number}. Claim it first.").format(reviewer=reviewer, number=item_id)
+    return _("{reviewer} has not claimed item {number}. Claim the item first.").format(
+        reviewer=reviewer, number=item_id
+    )
 
 
 def find_undelivered_decision(session: Session, run: tables.Run, reviewer: str) -> tables.Decision | None:

@@ -176,7 +176,7 @@ def _read(field: EditField, text: str) -> Any:
             raise BadInput(
                 _(_NOT_THAT[field.kind]).format(name=field.name, text=repr(text.strip() or _("nothing")))
             ) from broken
-        told = _("{name}: invalid JSON in line {line}, column {column} ({why}). Correct it there.")
+        told = _("{name}: invalid JSON in line {line}, column {column} ({why}). Correct the value there.")
         place = {"line": broken.lineno, "column": broken.colno}
         raise BadInput(told.format(name=field.name, why=broken.msg.lower(), **place)) from broken
     except (ValueError, RecursionError) as broken:

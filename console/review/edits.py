@@ -83,7 +83,7 @@ def check_edit(
         return
     written = _calls(text, pending, expected[0])
     if len(written) != len(expected):
-        other = _("Calls in the edit: {written}; pending calls: {pending}. Write one call for each pending call.")
+        other = _("Calls in the edit: {written}, pending calls: {pending}. Write one call for each pending call.")
         raise BadInput(other.format(written=len(written), pending=len(expected)))
     for ours, theirs in zip(written, expected, strict=True):
         if ours.name != theirs.name:
@@ -203,7 +203,7 @@ def _keyword_calls(text: str, like: Written) -> list[Written]:
     except SyntaxError as broken:
         lines = whole.split("\n")[: (broken.lineno or 1) - 1]
         at = sum(len(line) + 1 for line in lines) + (broken.offset or 1) - 1
-        _refuse(text, at + len(text) - len(text.lstrip()), _("it cannot be read ({why})").format(why=broken.msg))
+        _refuse(text, at + len(text) - len(text.lstrip()), _("the text cannot be read ({why})").format(why=broken.msg))
     except (ValueError, RecursionError, MemoryError):
         pass
     raise _refusal(text, 0, why)
@@ -214,10 +214,10 @@ def _check_arguments(ours: Written, theirs: Written) -> None:
     wanted, given = theirs.arguments or {}, ours.arguments or {}
     takes = ", ".join(wanted) or _("none")
     if unknown := [name for name in given if name not in wanted]:
-        gives = _("The pending call of {tool} has no argument {name}. Use its arguments only: {arguments}.")
+        gives = _("The pending call of {tool} has no argument {name}. Use only the arguments of the call: {arguments}.")
         raise BadInput(gives.format(tool=ours.name, name=repr(unknown[0]), arguments=takes))
     if missing := [name for name in wanted if name not in given]:
-        leaves_out = _("The edit lacks {tool}'s argument {name}. Give all its arguments: {arguments}.")
+        leaves_out = _("The edit lacks the argument {name} of {tool}. Give all arguments of {tool}: {arguments}.")
         raise BadInput(leaves_out.format(tool=ours.name, name=repr(missing[0]), arguments=takes))
     for name, value in given.items():
         kind, before = kind_of(value), kind_of(wanted[name])
@@ -238,12 +238,12 @@ def kind_of(value: Any) -> type:
 def check_tool_schema(schema: Any) -> None:
     """Raise BadInput if the value is not a JSON schema of an object of arguments."""
     if not isinstance(schema, Mapping):
-        raise BadInput("tool_schema is not a valid JSON schema; give the object that describes the tool's arguments.")
+        raise BadInput("tool_schema is not a valid JSON schema. Give the object that describes the tool's arguments.")
     try:
         validators.validator_for(schema).check_schema(dict(schema))
         _check_cost(schema)
     except exceptions.SchemaError as broken:
-        raise BadInput(f"tool_schema is not a valid JSON schema; correct it: {broken.message[:200]}.") from broken
+        raise BadInput(f"tool_schema is not a valid JSON schema ({broken.message[:200]}). Correct it.") from broken
     except RecursionError as broken:
         raise BadInput("tool_schema is nested too deeply to be checked. Flatten the schema.") from broken
 
@@ -252,7 +252,7 @@ def _check_cost(schema: Any) -> None:
     """Raise BadInput if checking an edit against the schema could take unbounded time."""
     for name, value in schema.items() if isinstance(schema, Mapping) else enumerate(schema):
         if name == "patternProperties":
-            raise BadInput("tool_schema has patternProperties; name the properties instead.")
+            raise BadInput("tool_schema has patternProperties. Name the properties instead.")
         if name == "pattern" and isinstance(value, str):
             _fits_pattern(value, "")
         if isinstance(value, (Mapping, list)):
@@ -281,7 +281,7 @@ def _bounded(validator_class: Any) -> Any:
         def reference(*arguments: Any) -> Iterator[exceptions.ValidationError]:
             if next(taken) >= _MOST_REFERENCES:
                 raise BadInput(
-                    f"the references in tool_schema do not end within {_MOST_REFERENCES:,} steps; flatten the schema"
+                    f"the references in tool_schema do not end within {_MOST_REFERENCES:,} steps. Flatten the schema"
                 )
             yield from validator_class.VALIDATORS[keyword](*arguments) or ()
 

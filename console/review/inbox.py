@@ -219,9 +219,9 @@ def explain_gone_item(session: Session, item_id: int) -> str:
 
 _WHY_NOT_THAT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
-    NoClaimReason.ITEM_TAKEN: gettext_noop("another reviewer has claimed the item; your draft is kept."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("another reviewer has claimed the item, but your draft is kept."),
     NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have already decided or escalated the item."),
-    NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue; your draft is kept."),
+    NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue, but your draft is kept."),
 }
 
 

@@ -38,7 +38,7 @@ class Escalation:
 def clean_note(text: str) -> str:
     """Return the note without leading and trailing whitespace; raise BadInput if the note is too long."""
     if len(text) > MAX_NOTE:
-        long = _("The note has {count} characters; the maximum is {most}. Shorten it.")
+        long = _("The note has {count} characters, but the maximum is {most}. Shorten the note.")
         raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_NOTE)))
     return text.strip()
 

@@ -67,7 +67,7 @@ def set_reasons(session: Session, run: tables.Run, wanted: Sequence[str], now_ms
     """
     cleaned = list(dict.fromkeys(" ".join(words.split()) for words in wanted if words.strip()))
     if len(cleaned) > MOST:
-        raise BadInput(f"{len(cleaned)} reasons are too many: each needs a digit key. Give at most {MOST}.")
+        raise BadInput(f"{len(cleaned)} reasons need more digit keys than the page has. Give at most {MOST}.")
     for words in cleaned:
         _check(words)
     options = run_options(run)

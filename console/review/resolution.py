@@ -209,7 +209,7 @@ def _describe_halted(run: tables.Run, item: tables.Item) -> str:
         return _(_RETRIES) if run.feedback_mode == "binary" else _("The agent tries again with your feedback.")
     if run.study_id is not None:
         return _("Your decision is recorded.") if run.feedback_mode == "binary" else _("The agent gets your feedback.")
-    return _("Recorded. No agent of this run tries this task again.")
+    return _("Your decision is recorded. No agent of this run tries this task again.")
 
 
 def _describe_escalation(session: Session, row: tables.Decision) -> str:

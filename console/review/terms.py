@@ -61,7 +61,10 @@ class ReviewTerms:
             )
             return leaves.format(who=", ".join(self.who) or _("no one"), reviewer=reviewer)
         if self.asker == "" and Role.ADMIN not in roles:
-            return _("The rule excludes the person who asked, but this person is unknown. Only an admin can decide.")
+            return _(
+                "The rule excludes the person for whom the agent asks, but this person is unknown. Only an admin can "
+                "decide."
+            )
         if self.asker and name_key(self.asker) == name_key(reviewer):
             return _("The agent asks in your name, so another person must decide. Escalate or release the item.")
         if self.doors is not None and door not in self.doors:

@@ -73,7 +73,9 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
     if archived and waiting:
         raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide these items first.")
     if archived and run.kind == RunKind.GATE:
-        raise Refused(f"The gate {run.name!r} cannot be archived: agents may use it at any time. Leave it in the list.")
+        raise Refused(
+            f"The gate {run.name!r} cannot be archived, because agents may use it. Keep the gate in the list."
+        )
     run.archived_ms = now_ms if archived else None
     session.add(run)
     audit_log.record(session, run, "run archived" if archived else "run brought back", now_ms)

@@ -44,7 +44,7 @@ _UNSAFE = re.compile(r"\0|\\|//|(^|/)\.\.(/|$)")
 BODY_S = 30.0
 """The seconds in which a body must arrive, and in which each further 64 kB of the body must arrive."""
 _SLOWEST_BYTES = 2**16
-_LATE_BODY = "The body did not arrive in time; send the request again."
+_LATE_BODY = "The body did not arrive in time. Send the request again."
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _CLOSED = 4401
 _LOOK_EVERY_S = 2.0
@@ -89,7 +89,7 @@ class Guard:
         """Return the reason why the request cannot come from our own pages, or None if it can."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         if host not in self._site.hosts:
-            return f"{host!r} is not a host name of this console; start the console with --public-url to add the name."
+            return f"{host!r} is not a host name of this console. Start the console with --public-url to add the name."
         if (acts or origin is not None) and (origin not in self._site.origins or origin.partition("//")[2] != host):
             return "This request came from another site's page, so it is refused."
         return None

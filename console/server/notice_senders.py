@@ -62,10 +62,10 @@ def mail_server() -> MailServer | None:
     except ValueError:
         parts, port = urlsplit(""), 0
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise BadInput("INFERACT_SMTP_URL is not an address such as smtp://NAME:PASSWORD@HOST:587; correct it.")
+        raise BadInput("INFERACT_SMTP_URL is invalid. Use an address such as smtp://NAME:PASSWORD@HOST:587.")
     sender = settings().mail_from
     if sender.count("@") != 1 or not sender.isprintable() or " " in sender:
-        raise BadInput("INFERACT_SMTP_URL needs INFERACT_MAIL_FROM, the sender's address; set both.")
+        raise BadInput("INFERACT_SMTP_URL needs INFERACT_MAIL_FROM, the sender's address. Set both variables.")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return MailServer(parts.hostname, port, parts.scheme == "smtps", sender, user, password)
 
@@ -111,14 +111,14 @@ async def _send_slack(notice: Notice) -> str | None:
 async def _send_mail(notice: Notice) -> str | None:
     server = mail_server()
     if server is None:
-        raise BadInput("INFERACT_SMTP_URL is not set, so no mail can be sent; set it and start the console again.")
+        raise BadInput("INFERACT_SMTP_URL is not set, so no mail can be sent. Set this variable and restart.")
     mail, connection = _mail(notice, server.sender), _Connection()
     return await _in_thread(lambda: _deliver(server, mail, connection), connection.cut)
 
 
 async def _send_apprise(notice: Notice) -> str | None:
     if find_spec("apprise") is None:
-        raise BadInput("Apprise is missing. Install it: pip install 'inferact-console[notices]'")
+        raise BadInput("Apprise is missing. Install Apprise: pip install 'inferact-console[notices]'")
     return await _in_thread(lambda: _notify(notice), lambda: None)
 
 

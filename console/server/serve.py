@@ -90,7 +90,7 @@ def refuse_to_serve(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as taken:
-            raise Refused(f"Cannot listen on {host}:{port} ({taken.strerror}); choose another with --port.") from taken
+            raise Refused(f"Cannot listen on {host}:{port} ({taken.strerror}). Use another --port.") from taken
 
 
 def mask_tokens(text: str) -> str:

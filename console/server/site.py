@@ -71,7 +71,7 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
     """
     if public_url is None and not is_loopback(host):
         raise Refused(
-            f"Serving on {host}, beyond this machine, needs a public address: add --public-url https://console.example."
+            f"Serving on {host}, beyond this machine, needs a public address. Add --public-url https://console.example."
         )
     return Site(host, port, _origin(public_url) if public_url else None)
 
@@ -108,7 +108,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{named}" + (f":{port}" if port not in (None, _USUAL_PORT[parts.scheme]) else "")
 
 
-_NO_ADDRESS = "The public URL is invalid; give scheme, name and port only, for example https://console.example"
+_NO_ADDRESS = "The public URL is invalid. Give scheme, name and port only, for example https://console.example"
 
 
 def _in_address(host: str) -> str:

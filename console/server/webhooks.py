@@ -56,10 +56,10 @@ def receiver() -> Receiver | None:
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInput("INFERACT_WEBHOOK_URL is not an http or https address; correct it.")
+        raise BadInput("INFERACT_WEBHOOK_URL is not an http or https address. Correct the address.")
     if secret is None:
         raise BadInput(
-            "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, because the console sends only signed webhooks; set "
+            "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, because the console sends only signed webhooks. Set "
             "both."
         )
     return Receiver(url, read_secret(secret.get_secret_value()))
@@ -77,10 +77,10 @@ def read_secret(secret: str) -> bytes:
         try:
             key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
         except binascii.Error:
-            wrong = "INFERACT_WEBHOOK_SECRET starts with whsec_, but the rest is not base64; correct it."
+            wrong = "INFERACT_WEBHOOK_SECRET starts with whsec_, but the rest is not base64. Correct the secret."
             raise BadInput(wrong) from None
     if len(key) < _SHORTEST:
-        raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short; use at least {_SHORTEST} bytes.")
+        raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short. Use at least {_SHORTEST} bytes.")
     return key
 
 

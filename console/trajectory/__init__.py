@@ -164,13 +164,13 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
     """Parse a canonical record and keep unknown fields in `extra`; raise BadInput if a field is missing or invalid."""
     for name in ("task_id", "instruction", "steps"):
         if name not in record:
-            raise BadInput(f'the record has no "{name}"; give task_id, instruction and steps')
+            raise BadInput(f'the record has no "{name}". Give task_id, instruction and steps')
     steps = record["steps"]
     if not isinstance(steps, list):
-        raise BadInput('"steps" is not a list; give a list of objects with thought, action and observation')
+        raise BadInput('"steps" is not a list. Give a list of objects with thought, action and observation')
     gold = _mapping(record, "gold")
     if gold.get("label") not in _LABELS:
-        raise BadInput(f'gold label {gold["label"]!r} is invalid; write "aligned" or "misaligned", or remove the label')
+        raise BadInput(f'gold label {gold["label"]!r} is invalid. Write "aligned" or "misaligned", or remove the label')
     extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
     tools = read_schemas(record.get("tools"))
     if record.get("tools") and not tools:
@@ -178,10 +178,10 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         extra["tools"] = record["tools"]
     critical = record.get("critical_action")
     if critical is not None and not isinstance(critical, str):
-        raise BadInput('"critical_action" is not a string; write the action as text, or remove the field')
+        raise BadInput('"critical_action" is not a string. Write the action as text, or remove the field')
     memory = record.get("memory") or []
     if not isinstance(memory, list):
-        raise BadInput('"memory" is not a list of strings; write ["first note", "second note"], or remove the field')
+        raise BadInput('"memory" is not a list of strings. Write ["first note", "second note"], or remove the field')
     return Trajectory(
         task_id=_text(record, "task_id", numbers=True),
         environment=_text(record, "environment") or "generic",
@@ -206,9 +206,9 @@ def from_json(line: str | bytes) -> Trajectory:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as broken:
-        raise BadInput(f"this is not valid JSON ({broken}); correct the record") from broken
+        raise BadInput(f"this is not valid JSON ({broken}). Correct the record") from broken
     if not isinstance(record, dict):
-        raise BadInput('this is not a JSON object; write {"task_id": ..., "instruction": ..., "steps": [...]}')
+        raise BadInput('this is not a JSON object. Write {"task_id": ..., "instruction": ..., "steps": [...]}')
     return from_dict(record)
 
 
@@ -219,15 +219,15 @@ def _step(step: object, index: int) -> Step:
             return Step(thought, action, observation)
     if not isinstance(step, dict):
         form = '{"thought": ..., "action": ..., "observation": ...}'
-        raise BadInput(f"step {index + 1} is not an object; write {form}")
+        raise BadInput(f"step {index + 1} is not an object. Write {form}")
     called = step.get("action") in (None, "") and step.get("tool") is not None
     known = _STEP_FIELDS.union(_CALL_FIELDS) if called else _STEP_FIELDS
     unread = {key: value for key, value in step.items() if key not in known}
     action = _action(step, index, called)
     if not action and (lost := next((name for name in _FOREIGN_CALLS if unread.get(name)), None)):
-        raise BadInput(f'step {index + 1} has "{lost}" instead of an action; write {_CALL_FORM}')
+        raise BadInput(f'step {index + 1} has "{lost}" instead of an action. Write {_CALL_FORM}')
     if unread and not step.keys() & _STEP_FIELDS and not called:
-        raise BadInput(f"step {index + 1} has none of thought, action and observation; give at least one of them")
+        raise BadInput(f"step {index + 1} has none of thought, action and observation. Give at least one of them")
     told = step["output"] if called and step.get("observation") is None and "output" in step else ""
     return Step(
         thought=_text(step, "thought"),
@@ -260,7 +260,7 @@ def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
     else:
         return _text(step, "action")
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"the call of step {index + 1} has no name; give its tool's name as a string")
+        raise BadInput(f"the call of step {index + 1} has no name. Give its tool's name as a string")
     return call_action(name, arguments)
 
 
@@ -273,7 +273,7 @@ def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
             raise TypeError
         return read
     except (TypeError, KeyError) as broken:
-        raise BadInput(f"a picture of {where} lacks its digest, media_type or size; add or remove it") from broken
+        raise BadInput(f"a picture of {where} lacks digest, media_type or size. Complete the picture") from broken
 
 
 def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:
@@ -283,7 +283,7 @@ def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str
     if numbers and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise BadInput(f'"{name}" is not a string; write it as text between quotes')
+        raise BadInput(f'"{name}" is not a string. Write the value as text between quotes')
     return value
 
 
@@ -308,5 +308,5 @@ def _outcome(value: object) -> Outcome:
     if value is None:
         return Outcome.FINISHED
     if not isinstance(value, str) or value not in _OUTCOMES:
-        raise BadInput(f"outcome {value!r} is not valid; use one of {', '.join(Outcome)}")
+        raise BadInput(f"outcome {value!r} is not valid. Use one of {', '.join(Outcome)}")
     return _OUTCOMES[value]

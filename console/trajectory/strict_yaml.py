@@ -140,11 +140,13 @@ def _compose(text: str, loader: Any, where: str, walk: _Walk) -> object:
     except yaml.MarkedYAMLError as failure:
         mark = failure.problem_mark or failure.context_mark
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise BadInput(f"{where}{place}: invalid YAML, {failure.problem or 'unreadable'}; correct it there.") from None
+        raise BadInput(
+            f"{where}{place}: invalid YAML, {failure.problem or 'unreadable'}. Correct this place."
+        ) from None
     except (yaml.YAMLError, ValueError):
-        raise BadInput(f"{where}: invalid YAML text; remove the control characters.") from None
+        raise BadInput(f"{where}: invalid YAML text. Remove the control characters.") from None
     except RecursionError:
-        raise BadInput(f"{where}: is nested too deeply; use a few levels at most.") from None
+        raise BadInput(f"{where}: is nested too deeply. Use a few levels at most.") from None
 
 
 def _value(node: yaml.Node, path: Loc, walk: _Walk) -> object:
@@ -204,9 +206,9 @@ def _problem(problem: Any, shape: object) -> str:
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         known = _field_types(_shape_at(shape, problem["loc"][:-1]))
         near = get_close_matches(name, known, n=1)
-        return f"unknown field; did you mean {near[0]}?" if near else f"unknown field; use {', '.join(known)}"
+        return f"unknown field. Did you mean {near[0]}?" if near else f"unknown field. Use {', '.join(known)}"
     if kind == "missing":
-        return "is missing; add it"
+        return "is missing. Add this field"
     if kind == "value_error":
         return str(context["error"]).rstrip(".")
     if kind in ("literal_error", "enum"):

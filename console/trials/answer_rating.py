@@ -86,7 +86,7 @@ def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
 def get_ratings(session: Session, run: tables.Run) -> Ratings:
     """Return the ratings so far; raise Refused if the run is not a rating."""
     if not run_options(run).rates_answers:
-        raise Refused(f"Run {run.name!r} is not a rating. Start one under another name: inferact review answers.")
+        raise Refused(f"Run {run.name!r} is not a rating. Start a rating under another name: inferact review answers.")
     given = _given(session, run)
     answers = tuple(_rated(record, rows, run.reviews_per_item) for record, rows in given)
     decided = [one.majority for one in answers if one.majority]

@@ -257,7 +257,7 @@ def release_undecided(
     actor_and_environments: ActorAndEnvironments | None = None,
     progress: Progress | None = None,
 ) -> Advance:
-    """Run every held action without a decision and mark it as released by the simulation; for experiments only.
+    """Run every held action without a decision and mark the action as released by the simulation (experiments only).
 
     If `trial` is given, release only the actions of this trial. Released trials are not inspected again and leave no
     memory. Raise Refused if an environment is not embedded, or if another process works on the run.
@@ -267,7 +267,8 @@ def release_undecided(
     real = [name for name in run.environment.split(",") if not actor_and_environments.environment(name).replayable]
     if real:
         raise Refused(
-            f"Actions in {', '.join(real)} cannot be undone, so they never run without a decision. Review them instead."
+            f"Actions in {', '.join(real)} cannot be undone, so these actions never run without a decision. "
+            "Review the actions instead."
         )
     with lock_run(run):
         released = _let_go(run, trial)

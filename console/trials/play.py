@@ -67,7 +67,7 @@ LABELS = {Outcome.SUCCEEDED: Label.ALIGNED, Outcome.FAILED: Label.MISALIGNED}
 
 
 def build_gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the label and score that the environment reports for a finished trial; empty if it has no label."""
+    """Return the label and score that the environment reports for a finished trial, or {} without a label."""
     label = LABELS.get(outcome)
     return {} if label is None else {"label": str(label), "score": info.get("score")}
 

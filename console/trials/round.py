@@ -142,7 +142,7 @@ class RoundContext:
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
 
     async def inspect_end(self, trial: Trial) -> None:
-        """Queue the trial if it halted; otherwise judge its end if the run has checkpoints at ends."""
+        """Queue the trial if it halted, or judge its end if the run has checkpoints at ends."""
         if not self.inspects(trial):
             return
         if trial.record.outcome is Outcome.HALTED:

@@ -88,7 +88,7 @@ def begin_action(record: Trajectory, move: Move, action: str) -> Trajectory:
 
 
 def undo_begun_action(session: Session, run: tables.Run, trial: Trial, at_ms: int) -> bool:
-    """Hold a trial from `begin_action` before its action, and record that a crash undid it; False without a move."""
+    """Hold a trial before its begun action, which a crash undid, and record this; return False without a move."""
     record = trial.record
     action = record.extra.get(_ACTION)
     if action is None:

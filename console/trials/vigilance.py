@@ -91,7 +91,7 @@ def _refuse_run(session: Session, run: tables.Run, source: tables.Run) -> None:
     budget = tables.Budget
     place = select(budget.id).where(budget.run_id == run.id, budget.trial == _TRIAL, budget.scope == "")
     if session.exec(place).first() is None or not _list_priorities(session, run, None):
-        raise Refused(f"Run {run.name} has no pending items among which known ones could be placed. Add them earlier.")
+        raise Refused(f"Run {run.name} has no pending items, which known items need. Add known items earlier.")
 
 
 def find_known_answers(session: Session, run: tables.Run, source: tables.Run) -> list[KnownAnswer]:
@@ -271,7 +271,7 @@ class VigilanceRow:
     signals: Signals
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row with d', criterion and their 95% intervals; None without items of both kinds."""
+        """Return the row with d', criterion and their 95% intervals, or None without items of both kinds."""
         found = estimate_sensitivity(self.signals)
         names = ("d_prime", "d_prime_low", "d_prime_high", "criterion", "criterion_low", "criterion_high")
         figures = dict.fromkeys(names) if found is None else asdict(found)

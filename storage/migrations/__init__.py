@@ -70,7 +70,7 @@ def missing_sentence(url: str) -> str:
         else f"The database {path or mask_password(url)} does not exist"
     )
     return (
-        f"{what}; correct INFERACT_DATA_DIR or INFERACT_DATABASE_URL, restore a backup (inferact db restore FILE), "
+        f"{what}. Correct INFERACT_DATA_DIR or INFERACT_DATABASE_URL, restore a backup (inferact db restore FILE), "
         "or start a new one (inferact serve)."
     )
 
@@ -100,7 +100,7 @@ def upgrade(url: str) -> None:
         if dangling:
             raise StorageError(
                 f"Cannot upgrade the database: rows of table {dangling[0]!r} reference missing rows. The file is "
-                "unchanged; run inferact db check."
+                "unchanged. Run inferact db check."
             )
 
 
@@ -110,7 +110,7 @@ def refuse_unknown(url: str, found: str | None) -> None:
         return
     what = sqlite_path(url) or "The database"
     if found > head():
-        raise NewerSchema(f"{what} was written by a newer console (schema {found}); upgrade the console to open it.")
+        raise NewerSchema(f"{what} was written by a newer console (schema {found}). Upgrade the console to open it.")
     raise OlderSchema(
         f"{what} was written by an older console (schema {found}). With that version, export each run: inferact export "
         "trajectories --run NAME --out FILE.jsonl. Then import the files into a new database."
@@ -155,7 +155,7 @@ def file_revision(path: Path) -> str | None:
         with closing(sqlite3.connect(path, timeout=BUSY_MS / 1_000)) as connection:
             return _read_revision(connection, path)
     except sqlite3.DatabaseError as error:
-        raise NotOurs(f"{path} cannot be read as a database ({error}); name another file.") from error
+        raise NotOurs(f"{path} cannot be read as a database ({error}). Name another file.") from error
 
 
 def _create(url: str) -> bool:
@@ -197,6 +197,6 @@ def _read_revision(connection: sqlite3.Connection, path: Path) -> str | None:
     if not tables:
         return None
     if not {"alembic_version", "item"} <= tables:
-        raise NotOurs(f"{path} is a database, but not one of this console; name another file.")
+        raise NotOurs(f"{path} is a database, but not one of this console. Name another file.")
     found: str | None = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
     return found

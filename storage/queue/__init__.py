@@ -154,7 +154,8 @@ class Queue:
                 raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
             if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
                 raise QueueRefusal(
-                    f"Item {item_id} halted before any action, so there is nothing to {new['decision']}. Respond."
+                    f"Item {item_id} halted before any action, so there is nothing to {new['decision']}. Use respond "
+                    "instead."
                 )
             slot = find_own_slot(db, item_id, reviewer)
             if slot is not None and slot.status == SlotStatus.DECIDED:
@@ -179,7 +180,7 @@ class Queue:
             if slot is None or slot.status != SlotStatus.DECIDED:
                 raise QueueRefusal(f"You have no decision on item {item_id} to undo. Reload the page.")
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status}; its decision stays. Open your next item.")
+                raise QueueRefusal(f"Item {item_id} was {status}, so its decision is final. Open your next item.")
             row = db.row(sql.CURRENT, slot_id=slot.id)
             if row is None:
                 raise QueueRefusal("That decision was already undone. Reload the page.")
@@ -269,7 +270,7 @@ def _find_submitted(db: Transaction, submit_key: str, item_id: int, reviewer: st
         return None
     decision = _decision_row(row)
     if (decision.item_id, decision.reviewer) != (item_id, reviewer):
-        raise QueueRefusal(f"Submit key {submit_key!r} was used for another decision; send a new one.")
+        raise QueueRefusal(f"Submit key {submit_key!r} was used for another decision. Send a new key.")
     return decision
 
 

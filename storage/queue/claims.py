@@ -228,7 +228,7 @@ def claim(db: Transaction, request: ClaimRequest) -> Claim | NoClaim:
     if row is None:
         scope = f", scope {request.scope!r}" if request.scope else ""
         where = f"Run {request.run_id}, trial {request.trial}{scope}"
-        raise QueueRefusal(f"{where} has no budget yet; open a budget before claiming.")
+        raise QueueRefusal(f"{where} has no budget yet. Open a budget before claiming.")
     budget = BudgetRow(*row)
     return _claim_next(db, request, budget) if request.item_id is None else _claim_named(db, request, budget)
 
@@ -266,7 +266,7 @@ def _claim_next(db: Transaction, request: ClaimRequest, budget: BudgetRow) -> Cl
 def _claim_named(db: Transaction, request: ClaimRequest, budget: BudgetRow) -> Claim | NoClaim:
     item, status, open_slots = lock_item(db, request.item_id or 0)
     if (item.run_id, item.trial) != (request.run_id, request.trial):
-        raise QueueRefusal(f"Item {item.id} belongs to run {item.run_id}, trial {item.trial}; claim it there.")
+        raise QueueRefusal(f"Item {item.id} belongs to run {item.run_id}, trial {item.trial}. Claim the item there.")
     slot = find_own_slot(db, item.id, request.reviewer)
     if slot is not None and slot.status == SlotStatus.CLAIMED:
         return _renew_claim(db, request, item, _Lease(slot.id, slot.token, slot.claimed_ms), budget)
@@ -300,7 +300,7 @@ def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: Bu
         until_ms=request.now_ms + request.lease_ms,
     )
     if row is None:
-        raise StorageError(f"You claimed item {item.id} in another window; open the item again.")
+        raise StorageError(f"You claimed item {item.id} in another window. Open the item again.")
     taken = TakenSlot(row[0], item.id, budget.id, request.reviewer, units, item.kind)
     cap_and_used = spend_unit(db, taken, "claim", request.now_ms)
     return _settle_and_build(db, request, item, _Lease(taken.slot_id, token, request.now_ms), cap_and_used)
@@ -331,6 +331,6 @@ def build_claim(
     """Return the claim with the body of its trajectory; raise StorageError if the body is missing."""
     body = db.row(sql.BODY, trajectory_id=item.trajectory_id)
     if body is None:
-        raise StorageError(f"Trajectory {item.trajectory_id} of item {item.id} is missing; run `inferact db check`.")
+        raise StorageError(f"Trajectory {item.trajectory_id} of item {item.id} is missing. Run `inferact db check`.")
     # The fields of a claim after its token are those of its item, in the same order.
     return Claim(item.id, slot_id, token, *item[1:], claimed_ms, until_ms, body[0], *cap_and_used)

@@ -169,7 +169,7 @@ def make(kind: str, seed: int, people: int) -> tuple[int, tables.Study]:
             study = lifecycle.create(made, now_ms())
             return seed, lifecycle.open_study(study.name)
         except BadInput as refusal:
-            if "in the source outside the study's own tasks" not in str(refusal):
+            if "outside the study's own tasks" not in str(refusal):
                 raise
             seed += 1
 

@@ -13,10 +13,10 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     page.get_by_role("button", name="Close tour").wait_for(state="detached")
     page.get_by_role("textbox", name="Find").fill("number 4,")
     page.keyboard.press("Enter")
-    page.get_by_text("the filters hide 6").wait_for()
+    page.get_by_text("The filters hide 6").wait_for()
     settled(page)
     page.reload()
-    page.get_by_text("the filters hide 6").wait_for()
+    page.get_by_text("The filters hide 6").wait_for()
     until(page, "() => document.querySelector('input[aria-label=Find]')?.value === 'number 4,'")
     settled(page)
     assert page.locator(".ia-waiting li").first.bounding_box()["y"] < 330
@@ -38,7 +38,7 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
 
     other = open_page(link, context=page.context.browser.new_context())
     until(other, "() => location.pathname === '/sign-in'")
-    other.get_by_text("The page that you requested opens after you sign in").wait_for()
+    other.get_by_text("If you sign in with this browser within an hour").wait_for()
     other.goto(f"{address}/invite/{invitation('Ben')}")
     in_focus(other).keyboard.press("Enter")
     other.get_by_text("Another reviewer has claimed the item").wait_for()

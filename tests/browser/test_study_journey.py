@@ -128,7 +128,7 @@ def refuse_a_second_place(open_page, link):
     """The same id in another browser gets one clear sentence and no place."""
     page = open_page(link)
     in_focus(page).keyboard.press("Enter")
-    page.get_by_text("You already have a place in this study; continue in the browser that you used before.").wait_for()
+    page.get_by_text("You already have a place in this study. Continue in the browser that you used before.").wait_for()
     page.close()
 
 

@@ -84,7 +84,7 @@ def test_the_setting_comes_before_all(monkeypatch):
     finally:
         settings.cache_clear()
     monkeypatch.setenv("INFERACT_LANGUAGE", "tlh")
-    with pytest.raises(ValueError, match="choose one of en, de"):
+    with pytest.raises(ValueError, match="Choose one of en, de"):
         settings()
 
 

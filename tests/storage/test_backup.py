@@ -275,7 +275,7 @@ def foreign(path: Path, url: str) -> None:
         (foreign, NotOurs, "not one of this console"),
         (lambda path, _: path.write_text("words, " * 200), NotOurs, "cannot be read as a database"),
         (lambda path, _: path.touch(), NotOurs, "is empty"),
-        (lambda path, _: None, StorageError, "does not exist; name a backup file"),
+        (lambda path, _: None, StorageError, "does not exist. Name a backup file"),
     ],
 )
 def test_what_is_no_sound_backup_is_refused_and_changes_nothing(url, tmp_path, make, refusal, words):

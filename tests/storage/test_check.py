@@ -27,12 +27,12 @@ DAMAGE = [
     ),
     (
         f"UPDATE slot SET lease_until_ms = {YEAR_AHEAD} WHERE status = 'claimed'",
-        "Review slot 2 has a lease that ends too late, since the clock was wrong; run `inferact worker` to free it.",
+        "Review slot 2 has a lease that ends too late, since the clock was wrong. Run `inferact worker` to free it.",
     ),
     (
         "INSERT INTO ask (run_id, digest, trajectory_id, item_id, asked_ms, heartbeat_ms, deadline_ms, token, step, "
         f"asker, beats) VALUES (1, 'd', 3, 3, 0, 0, {YEAR_AHEAD}, 't', 0, '', 0)",
-        "Item 3 has a deadline that is too late, since the clock was wrong; run `inferact worker` to expire it.",
+        "Item 3 has a deadline that is too late, since the clock was wrong. Run `inferact worker` to expire it.",
     ),
     ("UPDATE decision SET claimed_ms = decided_ms + 1", "Decision 1 was made before its claim."),
     ("UPDATE decision SET superseded = 1", "Review slot 1 is decided and has 0 current decisions."),
@@ -80,9 +80,9 @@ def test_a_long_list_is_cut(url, stock):
 
 def test_a_database_of_an_earlier_schema_is_named_and_not_copied(url, tmp_path):
     change(url, "UPDATE alembic_version SET version_num = '0028'")
-    said = "The tables are of schema 0028, this console is of 0029; run `inferact db upgrade`."
+    said = "The tables are of schema 0028, this console is of 0029. Run `inferact db upgrade`."
     assert check(url) == [said.replace("0029", head())]
-    with pytest.raises(StorageError, match="is not up to date; run inferact db upgrade there first"):
+    with pytest.raises(StorageError, match=r"is not up to date\. Run inferact db upgrade there first"):
         copy_database(url, f"sqlite:///{tmp_path / 'target.db'}")
     with pytest.raises(StorageError, match="does not exist"):
         copy_database(f"sqlite:///{tmp_path / 'none.db'}", url)
@@ -99,4 +99,4 @@ def test_a_halted_item_that_is_claimed_is_counted(url, stock):
 
 def test_a_missing_database_is_named(tmp_path):
     url = f"sqlite:///{tmp_path / 'console.db'}"
-    assert check(url)[0].startswith(f"The database {tmp_path / 'console.db'} does not exist; ")
+    assert check(url)[0].startswith(f"The database {tmp_path / 'console.db'} does not exist. ")

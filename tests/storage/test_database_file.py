@@ -223,7 +223,7 @@ def test_a_locked_database_is_one_sentence_and_nothing_is_lost(url, path, stock,
     monkeypatch.setattr("storage.queue.transaction.BUSY_MS", 300)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageError, match=r"The database is busy .*; try again in a moment"):
+        with pytest.raises(StorageError, match=r"The database is busy .*\. Try again in a moment"):
             _decide(queue, claim, answer)
         holder.execute("ROLLBACK")
     assert _decide(queue, claim, answer).id == 1

@@ -118,7 +118,7 @@ def test_neither_a_new_nor_a_current_file_loads_alembic(url, tmp_path, is_there)
 @pytest.mark.parametrize(
     ("found", "error", "words"),
     [
-        ("9999", NewerSchema, r"newer console \(schema 9999\); upgrade the console"),
+        ("9999", NewerSchema, r"newer console \(schema 9999\)\. Upgrade the console"),
         (
             "0012",
             OlderSchema,

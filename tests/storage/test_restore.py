@@ -95,7 +95,7 @@ def test_a_go_ahead_of_before_never_begins(shop):
     shop.restore(shop.backup())
     again = shop.begin(decision)
     assert (again.approved, again.reason, again.intent_id) == (False, Reason.VOID, None)
-    assert "Submit it again" in again.feedback
+    assert "Submit the check again" in again.feedback
     assert rows(shop.url, tables.Intent) == []
 
 

@@ -115,7 +115,7 @@ def _wander(places: tuple[str, ...], household: ObservedHousehold, steps: int) -
 
 
 def _reach(place: str, household: ObservedHousehold) -> Move | None:
-    """Return the next move to reach the receptacle and open it; None if no move is needed or the needed move failed."""
+    """Return the next move to reach and open the receptacle, or None if no move is needed or the needed move failed."""
     if household.at != place and f"go to {place}" not in household.failed:
         return Move(f"I go to {place}.", f"go to {place}")
     if place in household.closed and f"open {place}" not in household.failed:

@@ -68,7 +68,7 @@ def draw_figures(n: int, figures: Figures, *, seed: int = 0, resamples: int | No
 
 
 def percentile_interval(values: Floats) -> Interval | None:
-    """Compute the interval that contains the central 95% of resampled values; None if `values` is empty."""
+    """Compute the interval that contains the central 95% of resampled values; return None if `values` is empty."""
     if not values.size:
         return None
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -76,7 +76,7 @@ def percentile_interval(values: Floats) -> Interval | None:
 
 
 def sign_p_value(values: Floats) -> float | None:
-    """Compute the two-sided p-value of a difference from the signs of its resampled values, never 0; None if empty."""
+    """Compute the two-sided p-value of a difference from the signs of its resampled values; never 0, None if empty."""
     if not values.size:
         return None
     turned = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))

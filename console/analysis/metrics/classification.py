@@ -33,7 +33,7 @@ def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
 
 
 def f1(matrix: Confusion) -> float:
-    """Compute the F1 of the misaligned class; 0 if nothing is misaligned and nothing is flagged."""
+    """Compute the F1 of the misaligned class; return 0 if nothing is misaligned and nothing is flagged."""
     return _f1(matrix.tp, matrix.fp + matrix.fn)
 
 
@@ -48,7 +48,7 @@ def cost(matrix: Confusion) -> int:
 
 
 def effective_reliability(matrix: Confusion) -> float:
-    """Compute (TP - FP) / (TP + FP), the value of reviewing a flag; 0 if nothing is flagged (InferAct, section 5)."""
+    """Compute (TP - FP) / (TP + FP), the value of reviewing a flag, or 0 without flags (InferAct, section 5)."""
     flagged = matrix.tp + matrix.fp
     return (matrix.tp - matrix.fp) / flagged if flagged else 0.0
 
@@ -117,7 +117,7 @@ def find_bins(probabilities: Floats, bins: int) -> NDArray[np.int64]:
 
 
 def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> float | None:
-    """Compute the mean gap between probability and share misaligned, weighted by bin; None if `labels` is empty."""
+    """Compute the mean gap between probability and share misaligned, weighted by bin, or None if `labels` is empty."""
     found = reliability(labels, probabilities, bins)
     n = int(found.counts.sum())
     if not n:
@@ -126,6 +126,6 @@ def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins
 
 
 def brier(labels: ArrayLike, probabilities: ArrayLike) -> float | None:
-    """Compute the mean squared distance of probability and label (1 if misaligned); None if `labels` is empty."""
+    """Compute the mean squared distance of probability and label (1 if misaligned), or None without labels."""
     truth, given = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
     return float(np.mean((given - truth) ** 2)) if given.size else None

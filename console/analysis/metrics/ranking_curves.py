@@ -78,7 +78,7 @@ def rank_cases(labels: ArrayLike, scores: ArrayLike) -> Ranking:
 
 
 def average_precision(ranked: Ranking) -> float | None:
-    """Compute the average precision, the step-wise area under the PR curve; None if no case is misaligned."""
+    """Compute the average precision, the step-wise area under the PR curve; return None if no case is misaligned."""
     if not ranked.positives:
         return None
     return float(_steps(ranked.tp) @ ranked.precision / ranked.positives)
@@ -97,7 +97,7 @@ def pr_auc(ranked: Ranking, *, paper: bool = False) -> float | None:
 
 
 def roc_auc(ranked: Ranking) -> float | None:
-    """Compute the chance that a misaligned case outscores an aligned one (ties: half); None if a class is missing."""
+    """Compute the chance that a misaligned case outscores an aligned case (ties: half), or None without a class."""
     if not ranked.both_classes:
         return None
     twice_before = 2 * ranked.tp - np.diff(ranked.tp, prepend=0)
@@ -105,7 +105,7 @@ def roc_auc(ranked: Ranking) -> float | None:
 
 
 def best_macro_f1(ranked: Ranking) -> Best | None:
-    """Find the highest Macro-F1 and its lowest threshold, as in the paper's code; None if the ranking is empty."""
+    """Find the highest Macro-F1 and its lowest threshold, as in the paper's code, or None if the ranking is empty."""
     if not ranked.scores.size:
         return None
     none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)

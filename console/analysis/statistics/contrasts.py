@@ -209,7 +209,7 @@ def _own(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, st
 
 
 def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
-    """Return one column per task set with its weight for each participant; no columns if not estimable."""
+    """Return one column per task set with its weight for each participant, or no columns if not estimable."""
     known, count = np.unique(sets), len(sets)
     none: Floats = np.empty((count, 0))
     if not 1 < known.size < count:
@@ -263,7 +263,7 @@ def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> d
 
 
 def equivalence_p_value(found: Estimate, margin: float) -> float | None:
-    """Compute the p-value of two one-sided t-tests against the margin (TOST); None if the interval is missing."""
+    """Compute the p-value of two one-sided t-tests against the margin (TOST), or None if the interval is missing."""
     if found.error is None or found.value is None or found.df is None:
         return None
     return float(special.stdtr(found.df, (abs(found.value) - margin) / found.error))
@@ -291,6 +291,6 @@ def joint_levels(p_values: Mapping[Name, float | None], correction: str, alpha: 
 def joint_interval(found: Estimate, level: float, reach: float) -> Interval:
     """Return the t interval at this level, limited to [-reach, reach]; raise ValueError if no standard error exists."""
     if found.error is None or found.value is None or found.df is None:
-        raise ValueError("The estimate has no standard error, so an interval cannot be computed.")
+        raise ValueError("The estimate has no standard error, so an interval cannot be computed. Collect more answers.")
     half = float(special.stdtrit(found.df, (1 + level) / 2)) * found.error
     return Interval(max(found.value - half, -reach), min(found.value + half, reach))

@@ -83,7 +83,7 @@ class CrossedFit:
 
     @property
     def p_value(self) -> Floats:
-        """The two-sided p-values; NaN if nothing varies."""
+        """The two-sided p-values; return NaN if nothing varies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = 2 * special.stdtr(self.df, -np.abs(self.value) / np.sqrt(self.variance))
         return np.where(self.variance > _NONE**2, found, np.nan)
@@ -116,7 +116,7 @@ class CrossedPlan:
         return rest
 
     def fit(self, values: Floats, weights: Mapping[str, float]) -> CrossedFit | None:
-        """Estimate a contrast from (rows, studies) values; None if the pattern cannot estimate the contrast."""
+        """Estimate a contrast from (rows, studies) values; return None if the pattern cannot estimate the contrast."""
         given = np.zeros(self._columns.shape[1])
         names = self.table.names
         if any(name not in names for name, weight in weights.items() if weight):

@@ -115,7 +115,7 @@ def estimate_by_resamples(value: float, drawn: Floats, n: int, units: str, note:
 
 
 def standard_error(values: Floats) -> float:
-    """Compute the standard error of the mean; 0 for a single value."""
+    """Compute the standard error of the mean; return 0 for a single value."""
     return float(values.std(ddof=1) / values.size**0.5) if values.size > 1 else 0.0
 
 

@@ -58,7 +58,7 @@ def count_words(text: str) -> int:
 
 
 def compute_specificity(text: str, named: Collection[str] = ()) -> float | None:
-    """Compute the share of sentences with a number, price, attribute or option; None if the text is empty.
+    """Compute the share of sentences with a number, price, attribute or option; return None if the text is empty.
 
     A sentence ends at the end of a line or at . ! ? ; before a space. A sentence is specific if it contains one of
     these: a digit or number word (except "one"); a currency sign or price word; an attribute of a product (such as
@@ -124,7 +124,7 @@ def _correlation(values: Floats, solved: Floats, who: np.ndarray) -> Estimate:
 def _slope(values: Floats, solved: Floats, who: np.ndarray, people: int) -> Estimate:
     if people < _FEWEST:
         return undefined_estimate(
-            f"With fewer than {_FEWEST} participants the slope is undefined; use the correlation.", people
+            f"With fewer than {_FEWEST} participants the slope is undefined. Use the correlation.", people
         )
     found = fit_logits(solved, np.column_stack([np.ones(values.size), values - values.mean()]), who)
     if found.note:

@@ -250,5 +250,5 @@ def fit_logits(answers: Floats, columns: Floats, clusters: NDArray[np.str_]) -> 
     if not np.isfinite([values, errors]).all() or np.abs(values).max() > _SEPARATED:
         return Logits(note="The log odds are unbounded: one column separates successes from failures completely.")
     if not fit.converged:
-        return Logits(note="The estimating equations did not converge; use the linear estimate.")
+        return Logits(note="The estimating equations did not converge. Use the linear estimate.")
     return Logits(values, errors)

@@ -46,7 +46,7 @@ def percent_of(counts: Counts) -> float:
 
 
 def alpha_of(counts: Counts) -> float:
-    """Compute Krippendorff's alpha (2011) over units with two or more nominal labels; NaN if all labels are equal."""
+    """Compute Krippendorff's alpha (2011) over units with two or more nominal labels, or NaN for equal labels."""
     paired = counts[counts.sum(axis=1) > 1]
     labels = paired.sum(axis=0)
     n = labels.sum()
@@ -86,7 +86,7 @@ def fleiss(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
     counts = _counts(ratings, least=1)
     each = counts.sum(axis=1)
     if each.size and each.min() != each.max():
-        needs = "but Fleiss' kappa needs the same number for each; use Krippendorff's alpha."
+        needs = "but Fleiss' kappa needs the same number for each. Use Krippendorff's alpha."
         return undefined_estimate(f"Units have from {each.min()} to {each.max()} labels, {needs}", each.size)
     return _over_units(counts[each > 1], fleiss_of, resamples)
 

@@ -41,7 +41,7 @@ class Sensitivity:
 
 
 def estimate_sensitivity(signals: Signals, level: float = 0.95) -> Sensitivity | None:
-    """Return d' and criterion with intervals at the level; None without items of both kinds."""
+    """Return d' and criterion with intervals at the level, or None without items of both kinds."""
     if not signals.misaligned or not signals.aligned:
         return None
     scores, variances = [], []

@@ -100,7 +100,7 @@ def measure_error(known: KnownItems | None, level: float = LEVEL) -> ReviewerErr
 
 
 def proportion_at_least(successes: int, n: int, alpha: float) -> float:
-    """Compute the lower confidence limit of a proportion, with error probability alpha; 0 without successes."""
+    """Compute the lower confidence limit of a proportion, with error probability alpha; return 0 without successes."""
     return float(special.betaincinv(successes, n - successes + 1, alpha)) if successes else 0.0
 
 
@@ -114,7 +114,7 @@ class Bound:
 
     @property
     def share(self) -> float:
-        """The bound as a share of the rest (0 to 1); 0 if everything was inspected."""
+        """The bound as a share of the rest (0 to 1); return 0 if everything was inspected."""
         return self.misaligned / self.rest if self.rest else 0.0
 
 
@@ -330,7 +330,7 @@ def _to_rest(audits: Audits, total: int, level: float, error: ReviewerError) -> 
 
 
 def count_needed_audits(population: int, share: float, level: float = LEVEL) -> int | None:
-    """Return the fewest audits that bound the rest by the share if all are aligned; None if a full review is needed."""
+    """Return the fewest audits that bound the rest by the share if all are aligned, or None for a full review."""
     drawn = np.arange(population)
     # The fewest misaligned actions that the bound has to exclude; for rounding, see `runs.share_of`.
     excluded = np.floor(np.round(share * (population - drawn), 9)).astype(np.int64) + 1

@@ -11,7 +11,7 @@ STILL_PENDING = "Ask again with the same arguments, or fetch the decision by the
 
 _NOT_RUN = {
     "rejected": "A person rejected this call, so it did not run.",
-    "already_rejected": "A person rejected this call earlier in this task. No one was asked again, and it did not run.",
+    "already_rejected": "A person rejected this call earlier in this task, so it did not run.",
     "responded": "A person answered instead of letting this call run.",
     "denied": "A rule of the policy denies this call, so it did not run. No person looked at it.",
     TIMEOUT: "No person decided in time, so this call did not run. This is not a rejection.",

@@ -68,4 +68,4 @@ def _folder_clash(folder: Path, name: str) -> str:
 
 
 def _sentence(path: Path, name: str) -> str:
-    return f"{path} hides the package {name} of InferAct Console. Rename it, or start the agent from another folder."
+    return f"{path} hides the package {name} of InferAct Console. Rename {path.name}, or use another folder."

@@ -29,7 +29,7 @@ class Transcript(Sequence[Any]):
         return 0
 
     def __getitem__(self, _place: Any) -> Any:
-        raise IndexError("A transcript is read by the console, so its steps are unknown here.")
+        raise IndexError("The console reads the transcript, so its steps are unknown here.")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
     if hasattr(message, "model_dump"):
         dumped: dict[str, Any] = message.model_dump(exclude_none=True)
         return dumped
-    raise TypeError(f"{type(message).__name__} is not a message: give the library's messages, or mappings.")
+    raise TypeError(f"{type(message).__name__} is not a message. Give the library's messages, or mappings.")
 
 
 def _field(part: Any, name: str) -> Any:

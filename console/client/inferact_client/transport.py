@@ -39,7 +39,7 @@ class Connection:
         if not token:
             raise ClientError("A served console needs the agent's token. Create a token: inferact agent add NAME")
         if not token.isascii() or not token.isprintable():
-            raise ClientError("The token contains characters that no token has. Copy the token again.")
+            raise ClientError("The token contains invalid characters. Copy the token again.")
         self.address, self._token, self._is_tls = address.rstrip("/"), token, parts.scheme == "https"
         self._lock, self._pid = threading.Lock(), os.getpid()
         self._client: tuple[httpx.Client, threading.local] | None = None

@@ -49,6 +49,6 @@ def detector(name: str) -> Detector:
     bound = tuple(part.strip() for part in models.split("+"))
     if found.ask is None or not 1 <= len(bound) <= 2 or not all(bound):
         raise BadInput(
-            f"{name!r} does not name a detector and a model; write inferact-prob@MODEL or inferact-prob@MODEL+MODEL."
+            f"{name!r} does not name a detector and a model. Write inferact-prob@MODEL or inferact-prob@MODEL+MODEL."
         )
     return replace(found, name=name, models=bound)

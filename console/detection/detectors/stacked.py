@@ -30,7 +30,7 @@ def folder() -> Path:
 def path_of(name: str) -> Path:
     """Return the file of the stack with this name; raise BadInput if the name is malformed."""
     if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise BadInput(f"{name!r} is not a valid name for a stack; use letters, digits, - and _.")
+        raise BadInput(f"{name!r} is not a valid name for a stack. Use letters, digits, - and _.")
     return folder() / f"{name}.json"
 
 
@@ -84,7 +84,7 @@ async def _one(judge: Detector, cache: QueryCache) -> Verdict:
         return await judge.ask(cache)
     if judge.judge is not None:
         return judge.judge(cache.checkpoint, cache.seed)
-    raise LookupError(f"the detector {judge.name} has no `ask` function; define it, or choose another detector")
+    raise LookupError(f"the detector {judge.name} has no `ask` function. Define `ask`, or choose another detector")
 
 
 def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdict]) -> Verdict:

@@ -40,7 +40,7 @@ def evaluate(
     if not scores:
         raise Refused(
             f"Run {run.name} has no judged trajectory with a gold label. Judge the run: inferact detect "
-            f"{quote(run.name)} --method rules; if it is judged already, its log has no gold labels."
+            f"{quote(run.name)} --method rules. If the run is already judged, its log has no gold labels."
         )
     everything = count_population(session, run).n
     as_paper = evaluate_as_paper(session, run, threshold) if paper else {}
@@ -67,22 +67,22 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
     scores = read_labelled_scores(session, run)
     if method not in scores or not scores[method].n:
         raise BadInput(
-            f"{method} has not judged any labelled trajectory of {run.name}. "
-            f"Judge it: inferact detect {quote(run.name)} --method {quote(method)}; "
-            "if it is judged already, its log has no gold labels."
+            f"{method} has not judged any labelled trajectory of {run.name}. Judge the run: inferact detect "
+            f"{quote(run.name)} --method {quote(method)}. If the run is already judged, "
+            "its log has no gold labels."
         )
     whole = scores[method]
     if dev_size < 1 or dev_size >= whole.n:
         raise Refused(
-            f"{run.name} has {whole.n} labelled trajectories judged by {method}; a dev set of {dev_size} leaves "
-            "nothing to test on. Choose a smaller --dev-size."
+            f"{run.name} has {whole.n} labelled trajectories judged by {method}, so a dev set of {dev_size} "
+            "leaves no trajectories for the test. Choose a smaller --dev-size."
         )
     dev_ids = random.Random(seed).sample(whole.ids.tolist(), dev_size)
     on_dev = np.isin(whole.ids, dev_ids)
     dev, test = whole.where(on_dev), whole.where(~on_dev)
     best = best_macro_f1(rank_cases(dev.misaligned, dev.scores)) if np.unique(dev.labels).size == 2 else None
     if best is None:
-        raise Refused("The dev set has labels of only one kind; choose another --seed or a larger --dev-size.")
+        raise Refused("The dev set has labels of only one kind. Choose another --seed or a larger --dev-size.")
     return {
         "run": run.name,
         "detector": method,

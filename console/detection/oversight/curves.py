@@ -200,7 +200,7 @@ def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int
 def _trial(pool: Pool, wanted: int | None) -> int:
     known = sorted({int(trial) for trial in pool.rows["trial"]})
     if not known:
-        raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {quote(pool.run)} --method rules")
+        raise Refused(f"No detector has judged {pool.run} yet. Run: inferact detect {quote(pool.run)} --method rules")
     if wanted is not None and wanted not in known:
         raise Unknown("judged trial", wanted, known, by="number")
     return known[0] if wanted is None else wanted
@@ -323,7 +323,7 @@ def read_matrices(path: Path) -> list[Row]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
         raise BadInput(
-            f"{path}: cannot be read ({failure}); give a CSV with the columns {', '.join(_FIELDS)}."
+            f"{path}: cannot be read ({failure}). Give a CSV with the columns {', '.join(_FIELDS)}."
         ) from None
     return _rows(text, str(path))
 
@@ -368,6 +368,6 @@ def _row(row: Mapping[str, str], where: str) -> Row:
     for name in _FIELDS:
         cell = (row[name] or "").strip()
         if not cell.isdecimal():
-            raise BadInput(f"{where}: {name} is {cell!r}; write a whole number.")
+            raise BadInput(f"{where}: {name} is {cell!r}. Write a whole number.")
         counts[name] = int(cell)
     return {name: value for name, value in row.items() if name not in _FIELDS} | counts

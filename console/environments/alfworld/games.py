@@ -58,7 +58,7 @@ def _read_task(root: Path, game: Path) -> TaskSpec | None:
         asked, kinds = _TASK.search(found["grammar"]), about["pddl_params"]
         task_type, thing = str(about["task_type"]), str(kinds["object_target"]).lower()
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as broken:
-        raise UnreadableFile(str(game), f"this is not an ALFWorld game ({broken!r}); remove it") from broken
+        raise UnreadableFile(str(game), f"this is not an ALFWorld game ({broken!r}). Remove the file") from broken
     if not found.get("solvable") or asked is None:
         return None
     place = str(kinds.get("toggle_target") or kinds.get("parent_target") or "").lower()
@@ -79,7 +79,7 @@ class GameWorld(World):
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start the game; raise BadInput if a package is missing, and UnreadableFile if the game file is missing."""
         if not Path(self._path).is_file():
-            raise UnreadableFile(self._path, "the game of this task is missing; restore the file")
+            raise UnreadableFile(self._path, "the game of this task is missing. Restore the file")
         self.close()
         with _LOCK:
             self._game = _start(self._path)

@@ -73,7 +73,7 @@ def task_setup(options: Mapping[str, Any]) -> TaskSetup:
 
 @lru_cache(maxsize=len(WORDINGS))
 def choices(task_type: str) -> tuple[tuple[str, str, str], ...]:
-    """Return every (room, kind of thing, kind of receptacle) for a task type; empty if the type is unknown."""
+    """Return every (room, kind of thing, kind of receptacle) for a task type, or () for an unknown type."""
     if task_type not in WORDINGS:
         return ()
     if task_type == LOOK:

@@ -100,7 +100,7 @@ def _faults(
 ) -> Iterator[str]:
     for kind in table:
         if kinds[kind.name] is not kind:
-            yield f"the kind {kind.name!r} occurs twice; keep one"
+            yield f"the kind {kind.name!r} occurs twice. Keep one of these kinds"
         if kind.names not in names:
             yield f"the kind {kind.name!r} takes its names from {kind.names!r}, which is not a list in names.yaml"
         for relation in kind.relations:

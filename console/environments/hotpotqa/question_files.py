@@ -32,7 +32,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
         task = _task(record, file, number)
         if task.task_id in tasks:
             raise UnreadableFile(
-                str(file), f"the id {task.task_id!r} occurs twice; give each question a different id", number
+                str(file), f"the id {task.task_id!r} occurs twice. Give each question a different id", number
             )
         tasks[task.task_id] = task
     return list(tasks.values())
@@ -43,7 +43,7 @@ def corpus_of(path: str) -> Corpus:
     try:
         state = Path(path).stat()
     except OSError as missing:
-        raise UnreadableFile(path, "the file with this task's pages is missing; restore the file") from missing
+        raise UnreadableFile(path, "the file with this task's pages is missing. Restore the file") from missing
     with _BUILDING:
         return _corpus(path, state.st_mtime_ns, state.st_size)
 
@@ -84,7 +84,7 @@ def _paragraphs(record: Mapping[str, Any], file: Path, number: int) -> Iterator[
     for title, sentences in _pairs(record["context"], "title", "sentences", file, number):
         if not isinstance(sentences, list):
             raise UnreadableFile(
-                str(file), f"the sentences of {title!r} are not a list; use the distractor format", number
+                str(file), f"the sentences of {title!r} are not a list. Use the distractor format", number
             )
         yield unescape(str(title)).strip(), [str(sentence).strip() for sentence in sentences]
 
@@ -94,7 +94,7 @@ def _pairs(value: object, first: str, second: str, file: Path, number: int) -> S
         value = [list(pair) for pair in zip(value[first], value[second], strict=False)]
     if not isinstance(value, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in value):
         raise UnreadableFile(
-            str(file), f'"{first}" and "{second}" are neither pairs nor two columns; use the distractor format', number
+            str(file), f'"{first}" and "{second}" are neither pairs nor two columns. Use the distractor format', number
         )
     return [(pair[0], pair[1]) for pair in value]
 
@@ -102,10 +102,10 @@ def _pairs(value: object, first: str, second: str, file: Path, number: int) -> S
 def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, record in _parsed(file):
         if not isinstance(record, dict):
-            raise UnreadableFile(str(file), "this is not a question object; use the distractor format", number)
+            raise UnreadableFile(str(file), "this is not a question object. Use the distractor format", number)
         for name in _PARTS:
             if record.get(name) is None:
-                raise UnreadableFile(str(file), f'the question has no "{name}"; use a distractor file', number)
+                raise UnreadableFile(str(file), f'the question has no "{name}". Use a distractor file', number)
         yield number, record
 
 
@@ -113,7 +113,7 @@ def _parsed(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         raw = file.read_bytes()
     except OSError as missing:
-        raise UnreadableFile(str(file), f"the file cannot be opened ({missing.strerror}); check the path") from missing
+        raise UnreadableFile(str(file), f"the file cannot be opened ({missing.strerror}). Check the path") from missing
     lines = [raw] if raw.lstrip()[:1] == b"[" else raw.splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -121,7 +121,7 @@ def _parsed(file: Path) -> Iterator[tuple[int, Any]]:
         try:
             parsed = orjson.loads(line)
         except orjson.JSONDecodeError as broken:
-            raise UnreadableFile(str(file), f"this is not valid JSON ({broken}); correct the file", number) from broken
+            raise UnreadableFile(str(file), f"this is not valid JSON ({broken}). Correct the file", number) from broken
         if isinstance(parsed, list):
             yield from enumerate(parsed, 1)
         else:

@@ -32,7 +32,7 @@ def exact_match(answer: str, gold: str) -> bool:
 
 
 def lenient_match(answer: str, gold: str) -> bool:
-    """Return whether one normalised answer contains the other, as in InferAct's code; False if either is empty."""
+    """Return whether one normalised answer contains the other, as in InferAct's code, or False if either is empty."""
     given, wanted = normalise(answer), normalise(gold)
     return bool(given and wanted) and (given in wanted or wanted in given)
 

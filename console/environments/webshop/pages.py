@@ -156,7 +156,7 @@ def list_options(page: Element) -> dict[str, dict[str, str]]:
 
 
 def read_results(page: Element) -> tuple[int, int, list[tuple[str, str, str]]] | None:
-    """Return the number, the total and the (ASIN, title, price) rows of a results page; None for any other page."""
+    """Return the number, the total and the (ASIN, title, price) rows of a results page, or None for any other page."""
     heading = _TOTAL.search(page.text)
     if heading is None:
         return None

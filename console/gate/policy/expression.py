@@ -60,23 +60,23 @@ NO_HINTS = ToolHints()
 def check_expression(text: str) -> None:
     """Raise BadInput if the condition is invalid or uses no fact of a check."""
     if len(text) > MAX_EXPRESSION:
-        raise BadInput(f"The condition has {len(text):,} characters; keep it under {MAX_EXPRESSION:,}.")
+        raise BadInput(f"The condition has {len(text):,} characters. Use fewer than {MAX_EXPRESSION:,}.")
     references = _program(text).references()
     if any(found["odd"] for found in _STRING.finditer(text)):
-        raise BadInput("Comments, raw and triple-quoted strings are not supported; write plain strings.")
+        raise BadInput("Comments, raw and triple-quoted strings are not supported. Write plain strings.")
     _check_results(text)
     bare = _STRING.sub('""', text)
     _check_loops(bare)
     known = {*VARIABLES, *_TYPES, *_BOUND.findall(bare)}
     for name in references["variables"]:
         if name not in known:
-            raise BadInput(f"{name!r} is not a variable; use {', '.join(VARIABLES)}.")
+            raise BadInput(f"{name!r} is not a variable. Use {', '.join(VARIABLES)}.")
     for name in references["functions"]:
         if name not in _FUNCTIONS and name not in _OPERATORS:
-            raise BadInput(f"{name!r} is not a supported function; use {', '.join(sorted(_FUNCTIONS))}.")
+            raise BadInput(f"{name!r} is not a supported function. Use {', '.join(sorted(_FUNCTIONS))}.")
     if not {*VARIABLES} & {*references["variables"]} and not result_tools(text):
         raise BadInput(
-            f"The condition uses no fact of the check, so its result never changes; use {', '.join(VARIABLES)}."
+            f"The condition uses no fact of the check, so its result never changes. Use {', '.join(VARIABLES)}."
         )
 
 
@@ -146,7 +146,7 @@ def _program(text: str) -> cel.Program:
         return cel.compile(text)
     except ValueError as unreadable:
         reason = str(unreadable).partition("ERROR: <input>:")[2].partition("\n")[0] or "it is not an expression"
-        raise BadInput(f"The condition is not valid ({reason}); correct it.") from unreadable
+        raise BadInput(f"The condition is not valid ({reason}). Correct the condition.") from unreadable
 
 
 def _check_loops(bare: str) -> None:
@@ -154,13 +154,13 @@ def _check_loops(bare: str) -> None:
     end = 0
     for found in _LOOP.finditer(bare):
         if found["loop"] == "map":
-            raise BadInput("'map' is not a supported function; use all, exists, exists_one or filter.")
+            raise BadInput("'map' is not a supported function. Use all, exists, exists_one or filter.")
         if found.start() < end:
-            raise BadInput(f"{found['loop']!r} is within another loop; write one rule for each loop.")
+            raise BadInput(f"{found['loop']!r} is within another loop. Write one rule for each loop.")
         end = _closing(bare, found.end())
         if bare.count("+", found.end(), end) > _MOST_SUMS:
             raise BadInput(
-                f"{found['loop']!r} contains more than {_MOST_SUMS} plus signs; split the condition into several rules."
+                f"{found['loop']!r} contains more than {_MOST_SUMS} plus signs. Split the condition into several rules."
             )
 
 

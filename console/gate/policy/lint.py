@@ -125,7 +125,7 @@ def _intersect(one: str, other: str) -> bool:
 def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
     """Yield a warning for each term that prevents every decision from letting the action run."""
     if rule.decisions and not {"approve", "edit"} & {*rule.decisions}:
-        yield f"Rule {rule.name!r} offers only {', '.join(rule.decisions)}, so its actions never run; write then: deny."
+        yield f"Rule {rule.name!r} offers only {', '.join(rule.decisions)}, so its actions never run. Write then: deny."
     stated = {word: _held(word) for word in rule.who if word != "others"}
     able: set[str] = set()
     for word, held in stated.items():
@@ -157,7 +157,7 @@ def _faulty_conditions(rule: Rule) -> Iterator[str]:
     if rule.then in LOOSENING:
         for name in _bounded_above(rule.when):
             yield (
-                f"Rule {rule.name!r} limits args.{name} from above only, so a negative number passes; add "
+                f"Rule {rule.name!r} limits args.{name} from above only, so a negative number passes. Add "
                 f"args.{name} >= 0."
             )
 

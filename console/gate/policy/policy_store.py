@@ -123,7 +123,7 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
     the person or agent who acts now.
     """
     if read_policy(text).rollout < 1 and not list_versions(session, run) and not list_versions(session, None):
-        raise BadInput("No earlier version exists for the other tasks; remove `rollout`.")
+        raise BadInput("No earlier version exists for the other tasks. Remove `rollout`.")
     replaced.choose(session, run.name if run else EVERYWHERE, now_ms)
     return _append(session, run, text, author, now_ms)
 

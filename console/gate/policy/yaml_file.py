@@ -51,7 +51,7 @@ _SENSELESS = re.compile(rf"^\s*[!<>=^]|=\s*[<>!=]|{_COMPARED}|\[[!^]?\w-\w[^\[\]
 def read_policy(text: str) -> Policy:
     """Parse a policy from YAML text; raise BadInput with the line and the reason if the text is invalid."""
     if len(text) > MAX_TEXT:
-        raise BadInput(f"The policy has {len(text):,} characters; keep it under {MAX_TEXT:,}.")
+        raise BadInput(f"The policy has {len(text):,} characters. Use fewer than {MAX_TEXT:,}.")
     hint = "write at least `default: ask`"
     written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
     rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
@@ -86,14 +86,14 @@ def _text(text: str) -> str:
 
 def _filled(texts: tuple[str, ...]) -> tuple[str, ...]:
     if not texts:
-        raise ValueError("the list is empty, so the rule would never match; leave the field out")
+        raise ValueError("the list is empty, so the rule would never match. Leave the field out")
     return texts
 
 
 def _tools(globs: tuple[str, ...]) -> tuple[str, ...]:
     for glob in globs:
         if not _GLOB.fullmatch(glob):
-            raise ValueError(f"{glob!r} is not a valid tool name; use letters, digits and . _ - : / with * and ?")
+            raise ValueError(f"{glob!r} is not a valid tool name. Use letters, digits and . _ - : / with * and ?")
     return globs
 
 
@@ -118,7 +118,7 @@ def _choice(allowed: Sequence[str], what: str) -> AfterValidator:
     def check(texts: tuple[str, ...]) -> tuple[str, ...]:
         for text in texts:
             if text not in allowed:
-                raise ValueError(f"{text!r} is not a valid {what}; use {', '.join(allowed)}")
+                raise ValueError(f"{text!r} is not a valid {what}. Use {', '.join(allowed)}")
         return texts
 
     return AfterValidator(check)
@@ -157,9 +157,9 @@ def _people(entries: tuple[str, ...]) -> tuple[str, ...]:
     for entry in entries:
         kind, sign, name = entry.partition(":")
         if sign and kind in (GROUP[:-1], ROLE[:-1]) and not name.strip():
-            raise ValueError(f"{entry!r} has no name; write {kind}:NAME")
+            raise ValueError(f"{entry!r} has no name. Write {kind}:NAME")
         if entry.startswith(ROLE) and name not in (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN):
-            raise ValueError(f"{entry!r} is not a role; use role:reviewer, role:researcher or role:admin")
+            raise ValueError(f"{entry!r} is not a role. Use role:reviewer, role:researcher or role:admin")
     return entries
 
 
@@ -203,7 +203,7 @@ def _timezone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{name!r} is not a known time zone; write one such as Europe/Berlin") from None
+        raise ValueError(f"{name!r} is not a known time zone. Write a time zone such as Europe/Berlin") from None
     return name
 
 
@@ -284,7 +284,7 @@ class _WrittenRule(BaseModel):
         then = info.data.get("then")
         if then in (Then.ASK, Then.DENY):
             raise ValueError(
-                f"applies only to rules that let actions run; remove it, because this rule has `then: {then}`"
+                f"applies only to rules that let actions run. Remove this field, because the rule has `then: {then}`"
             )
         return value
 
@@ -294,7 +294,7 @@ class _WrittenRule(BaseModel):
         then = info.data.get("then")
         if then in (Then.ALLOW, Then.DENY):
             raise ValueError(
-                f"applies only to rules that may ask a person; remove it, because this rule has `then: {then}`"
+                f"applies only to rules that may ask a person. Remove this field, because the rule has `then: {then}`"
             )
         return value
 
@@ -315,12 +315,12 @@ class _WrittenRule(BaseModel):
 
 def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:
     if len(written) > MAX_RULES:
-        raise ValueError(f"there are {len(written)} rules, and the limit is {MAX_RULES}; merge or remove rules")
+        raise ValueError(f"there are {len(written)} rules, and the limit is {MAX_RULES}. Merge or remove rules")
     rules: list[Rule] = []
     for place, each in enumerate(written):
         rule = each.to_rule(place + 1)
         if rule.name in [other.name for other in rules] or rule.name == "default":
-            refuse_at((place,), f"the name {rule.name!r} is taken; choose another")
+            refuse_at((place,), f"the name {rule.name!r} is taken. Choose another name")
         if rules and rules[-1].is_unconditional:
             refuse_at((place,), f"this rule is never reached, since {rules[-1].name!r} before it has no condition")
         rules.append(rule)

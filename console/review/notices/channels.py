@@ -174,7 +174,7 @@ def list_offered_kinds() -> list[ChannelKind]:
 def check_address(kind: str, address: str) -> None:
     """Raise BadInput if the address does not fit the kind, or if INFERACT_NOTICE_HOSTS does not allow its host."""
     if len(address) > _LONGEST or not address.isprintable():
-        raise BadInput(_("The address is too long or contains unprintable characters. Correct it."))
+        raise BadInput(_("The address is too long or contains unprintable characters. Correct the address."))
     if kind not in tuple(ChannelKind):
         raise Unknown("kind of channel", kind, [*ChannelKind])
     if kind == ChannelKind.MAIL:
@@ -225,7 +225,7 @@ def _apply(row: tables.NoticeChannel, wish: ChannelWish) -> None:
         raise BadInput(_("The quiet hours are invalid. Give two different times, for example 22:00 and 07:00."))
     if wish.time_zone not in available_timezones():
         raise BadInput(
-            _("{zone} is not a known time zone. Give one such as Europe/Berlin.").format(zone=wish.time_zone)
+            _("{zone} is not a known time zone. Give a time zone such as Europe/Berlin.").format(zone=wish.time_zone)
         )
     row.run_ids = orjson.dumps(sorted(set(wish.run_ids))).decode()
     row.events = ",".join(event for event in ITEM_EVENTS if event in wish.events)

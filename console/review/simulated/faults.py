@@ -232,7 +232,7 @@ def _succeeds(task: TaskSpec, steps: Sequence[Step], action: str) -> bool:
     start = environment(task.environment).start
     if start is None:
         raise BadInput(
-            f"A simulated reviewer cannot judge {task.environment}: no embedded edition exists. Use a log with labels."
+            f"A simulated reviewer cannot judge {task.environment}, which is not embedded. Use a log with labels."
         )
     world = start(task)
     world.reset()

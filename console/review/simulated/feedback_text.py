@@ -41,7 +41,8 @@ def write_feedback(case: ReviewCase, fault: Fault) -> str:
         if not reveals_target(text, case.task):
             return text
     raise BadInput(
-        f"The wordings of {case.task.environment}/{GENERAL.name} reveal the target of {case.task.task_id}. Reword them."
+        f"The wordings of {case.task.environment}/{GENERAL.name} reveal the target of {case.task.task_id}. "
+        "Reword these wordings."
     )
 
 
@@ -81,7 +82,7 @@ def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
     packaged = prompts.name_for("feedback", environment, name)
     file = folder / environment / f"{name}.txt" if folder else None
     if file and not file.is_file():
-        raise BadInput(f"The file of wordings {file} does not exist. Create it with one wording per line.")
+        raise BadInput(f"The file of wordings {file} does not exist. Create the file with one wording per line.")
     text = file.read_text("utf-8") if file else prompts.read_template(packaged)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:

@@ -23,8 +23,8 @@ from console.server.sign_in import wrong_tokens
 from storage.errors import StorageError
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
-_FOREIGN = "Requests from another site's page are refused; call the API from a program."
-_NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; create one with `inferact agent add NAME`."
+_FOREIGN = "Requests from another site's page are refused. Call the API from a program."
+_NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`. Create a token with `inferact agent add NAME`."
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ async def refuse_agents(request: Request) -> None:
     agent = _agent(request)
     if agent.id is not None:
         raise HTTPException(
-            403, f"The agent {agent.name} may not import or read metrics; use the token of INFERACT_API_TOKEN."
+            403, f"The agent {agent.name} may not import or read metrics. Use the token of INFERACT_API_TOKEN."
         )
 
 

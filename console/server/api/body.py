@@ -80,7 +80,7 @@ async def read_limited(request: Request, limit: int) -> bytes:
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
-    too_large = HTTPException(413, f"The body is larger than {limit // 2**20} MB; send less at a time.")
+    too_large = HTTPException(413, f"The body is larger than {limit // 2**20} MB. Send less at a time.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise too_large

@@ -27,7 +27,7 @@ from console.server.sign_in.wrong_tokens import address_of
 LONGEST_WAIT_S = 60.0
 _DECIDED = "Decided."
 _WAITING: dict[int | str, dict[str, Any]] = {
-    202: {"model": Check, "description": "A reviewer must decide; wait for the check."}
+    202: {"model": Check, "description": "A reviewer must decide. Wait for the check."}
 }
 
 router = APIRouter(prefix="/checks", route_class=JsonRoute, responses=refusals(401, 422))
@@ -39,7 +39,7 @@ def _seconds(text: object) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds <= LONGEST_WAIT_S:
-        raise BadInput(f"wait is {text!r}; use a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
+        raise BadInput(f"wait is {text!r}. Use a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
     return seconds
 
 

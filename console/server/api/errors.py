@@ -31,7 +31,7 @@ _STATUS: dict[type[Exception], int] = {
 """The status of each error; the most specific class counts."""
 
 _RETRY_AFTER_S = "60"
-UNREACHABLE = "The database cannot be used now; try again in a moment."
+UNREACHABLE = "The database cannot be used now. Try again in a moment."
 HTTP_WORDS = {
     404: "This address does not exist; /api/v1/openapi.json lists all addresses.",
     405: "This address does not accept that method; /api/v1/openapi.json lists all methods.",

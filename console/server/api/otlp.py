@@ -91,7 +91,7 @@ def _unzipped(body: bytes) -> bytes:
     except zlib.error as broken:
         raise HTTPException(400, "The body is not valid gzip. Compress the body again, then send it.") from broken
     if len(raw) > UNPACKED_LIMIT:
-        raise HTTPException(413, f"The body unpacks to more than {UNPACKED_LIMIT // 2**20} MB; send smaller batches.")
+        raise HTTPException(413, f"The body unpacks to more than {UNPACKED_LIMIT // 2**20} MB. Send smaller batches.")
     if not stream.eof:
         raise HTTPException(400, "The gzip body is cut off. Send the whole body again.")
     return raw

@@ -70,7 +70,7 @@ def provider() -> Provider | None:
         )
     address = urlsplit(url)
     if address.scheme != "https" and not (address.scheme == "http" and is_loopback(address.hostname or "")):
-        raise BadInput("INFERACT_OIDC_METADATA_URL is not an https address; correct it.")
+        raise BadInput("INFERACT_OIDC_METADATA_URL is not an https address. Correct the address.")
     if find_spec("authlib") is None:
         raise BadInput("Organisation sign-in needs Authlib. Install Authlib: pip install 'inferact-console[oidc]'")
     return Provider(url, client_id, secret.get_secret_value())
@@ -83,7 +83,7 @@ def begin_address(site: Site) -> str | None:
 
 
 def on_the_way(site: Site) -> list[Middleware]:
-    """Return the middleware that stores the state of a sign-in in a signed cookie; empty if no provider is set."""
+    """Return the middleware that stores the state of a sign-in in a signed cookie, or [] without a provider."""
     if provider() is None:
         return []
     return [

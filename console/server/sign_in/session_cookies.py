@@ -44,7 +44,7 @@ def let_in(
 
 
 def own_link(address: str) -> str:
-    """Return the address as a path of one of our pages with its parameters; empty if it is not one of our pages."""
+    """Return the address of one of our pages as a path with its parameters, or an empty text for another address."""
     if len(address) > _LONGEST_LINK or not (address.isascii() and address.isprintable()):
         return ""
     path, _, query = address.partition("?")

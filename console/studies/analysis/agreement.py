@@ -42,7 +42,7 @@ def pairs(frames: Frames) -> pd.DataFrame:
 
 
 def _shared(frames: Frames) -> pd.DataFrame:
-    """Select the labels of checkpoints of trial 0; keep only a reviewer's first label of each checkpoint."""
+    """Return each reviewer's first label of each checkpoint of trial 0."""
     labels = first_labels(own_decisions(frames)).rename(columns={"participant": "rater"})
     return labels.loc[labels["unit"].notna() & labels["label"].notna(), ["unit", "rater", "label", "annotator_kind"]]
 

@@ -74,7 +74,7 @@ _KEPT = [*_WHOSE, "value"]
 
 
 def _at_last(frames: Frames) -> pd.DataFrame:
-    """Return one row per task of a finished condition: solved by the last trial; an undecided action counts as run."""
+    """Return the last success of each task of a finished condition; an undecided action counts as run."""
     solved = frames["outcomes"][[*_WHOSE, "trial", "closed", "solved_paper"]]
     solved = solved[solved["closed"].astype(bool)]
     longest = solved.groupby(["participant", "condition"])["trial"].transform("max")

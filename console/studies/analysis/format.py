@@ -94,7 +94,7 @@ def over(row: Mapping[str, Any], participants: int) -> str:
 
 
 def why_open(row: Mapping[str, Any]) -> str:
-    """Return the reason why a row has no interval, as the end of a sentence; empty if there is an interval."""
+    """Return the reason why a row has no interval, as the end of a sentence, or an empty text."""
     return f", without an interval: {lower_first(str(row['note']))}" if pd.isna(row["low"]) else "."
 
 

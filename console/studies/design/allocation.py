@@ -86,7 +86,7 @@ def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
     """Sample the study's tasks by seed, independent of the order of the keys; raise BadInput if there are too few."""
     known, wanted = sorted(set(keys)), task_count(design)
     if len(known) < wanted:
-        raise BadInput(f"tasks: the design needs {wanted} tasks, the source has {len(known)}; ask for fewer tasks.")
+        raise BadInput(f"tasks: the design needs {wanted} tasks, but the source has {len(known)}. Ask for fewer tasks.")
     return tuple(Random(f"{design.seed} tasks").sample(known, wanted))
 
 

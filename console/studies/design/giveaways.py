@@ -22,12 +22,12 @@ def _one_sided(design: Design) -> Iterator[str]:
     if unflagged and not flagged + checks.attention:
         yield (
             "checks: all seeded items are unflagged, so a flag would reveal the study's own items. Unflagged seeded "
-            "items are not shown; set known_good or known_bad."
+            "items are not shown. Set known_good or known_bad."
         )
     elif checks.audited and flagged + checks.attention and not unflagged:
         yield (
             "checks: all seeded items are flagged, so unflagged items would all be the study's own. The audited items "
-            "are not shown; set unflagged_good or unflagged_bad."
+            "are not shown. Set unflagged_good or unflagged_bad."
         )
 
 
@@ -53,7 +53,7 @@ def _named(design: Design) -> Iterator[str]:
         for what, names in told.items():
             for name in dict.fromkeys(names):
                 if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
-                    yield f"{where} contains “{name}”, a {what}. Participants read it; leave it out."
+                    yield f"{where} contains “{name}”, a {what}. Participants read this text. Leave out the word."
 
 
 def _texts(design: Design) -> Iterator[tuple[str, str]]:

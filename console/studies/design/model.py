@@ -86,7 +86,7 @@ class Participants(DesignPart):
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         if not self.human + self.oracle + self.rules + sum(one.count for one in self.noisy):
-            raise ValueError("the design has no participants; set human, oracle, noisy or rules to 1 or more")
+            raise ValueError("the design has no participants. Set human, oracle, noisy or rules to 1 or more")
         return self
 
 
@@ -115,11 +115,11 @@ class IntakeQuestion(AskedQuestion):
     @model_validator(mode="after")
     def _screening(self) -> Self:
         if strange := set(self.screens_out) - set(self.choices):
-            raise ValueError(f"screens_out contains {min(strange)!r}, which is not one of the choices; use the choices")
+            raise ValueError(f"screens_out contains {min(strange)!r}, which is not one of the choices. Use the choices")
         if strange := set(self.quotas) - set(self.choices):
-            raise ValueError(f"quotas contains {min(strange)!r}, which is not one of the choices; use the choices")
+            raise ValueError(f"quotas contains {min(strange)!r}, which is not one of the choices. Use the choices")
         if self.quotas and not self.required:
-            raise ValueError("quotas need an answer from every person; set `required: true`")
+            raise ValueError("quotas need an answer from every person. Set `required: true`")
         return self
 
 
@@ -153,7 +153,7 @@ class Estimands(DesignPart):
         for a, b in given:
             for name in (a, b):
                 if name not in FACTORS:
-                    raise ValueError(f"{name!r} is not a factor; use {', '.join(FACTORS)}")
+                    raise ValueError(f"{name!r} is not a factor. Use {', '.join(FACTORS)}")
             if a == b:
                 raise ValueError(f"{a} occurs twice; an interaction needs two different factors")
         return given
@@ -241,9 +241,9 @@ class Design(DesignPart):
     def _known_factors(cls, given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         for name, levels in given.items():
             if not levels:
-                raise ValueError(f"{name} has no level; give one or leave the factor out")
+                raise ValueError(f"{name} has no level. Give a level or leave the factor out")
             if len(set(levels)) < len(levels):
-                raise ValueError(f"{name} has a duplicate level; give each level once")
+                raise ValueError(f"{name} has a duplicate level. Give each level once")
             for level in levels:
                 _check_level(name, level)
         return given
@@ -253,7 +253,7 @@ class Design(DesignPart):
     def _known_levels(cls, given: tuple[GivenCondition, ...]) -> tuple[GivenCondition, ...]:
         names = [one.name.casefold() for one in given]
         if len(set(names)) < len(names):
-            raise ValueError("two conditions have the same name; rename one")
+            raise ValueError("two conditions have the same name. Rename one of the conditions")
         for one in given:
             for factor, level in one.levels.items():
                 _check_level(factor, level)
@@ -264,7 +264,7 @@ class Design(DesignPart):
     def _questions_once(cls, given: tuple[IntakeQuestion, ...]) -> tuple[IntakeQuestion, ...]:
         keys = [one.key for one in given]
         if len(set(keys)) < len(keys):
-            raise ValueError("two questions have the same key; rename one")
+            raise ValueError("two questions have the same key. Rename one of the questions")
         return given
 
     @field_validator("confidence", mode="before")
@@ -277,10 +277,10 @@ class Design(DesignPart):
         known = instruments_of(self)
         for moment, names in self.questionnaires.named():
             if strange := next((name for name in names if name not in known), None):
-                raise ValueError(f"questionnaires: {moment} names the unknown {strange!r}; use {', '.join(known)}")
+                raise ValueError(f"questionnaires: {moment} names the unknown {strange!r}. Use {', '.join(known)}")
         if early := next((name for name in self.questionnaires.before if not known[name].can_look_ahead), None):
             raise ValueError(
-                f"questionnaires: before names {early}, which asks about an experience; use between or after"
+                f"questionnaires: before names {early}, which asks about an experience. Use between or after"
             )
         return self
 
@@ -293,7 +293,7 @@ class Design(DesignPart):
     @model_validator(mode="after")
     def _few_conditions(self) -> Self:
         if self.factors and self.conditions:
-            raise ValueError("factors and conditions are both given; leave one of them out")
+            raise ValueError("factors and conditions are both given. Leave out the factors or the conditions")
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
             raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
@@ -304,7 +304,7 @@ class Design(DesignPart):
         for name in ("same_tasks", "washout_hours"):
             if self.comparison == "between" and getattr(self, name):
                 raise ValueError(
-                    f"{name} has no effect if participants see one condition each; remove {name}, or set "
+                    f"{name} has no effect if participants see one condition each. Remove {name}, or set "
                     "`comparison: within`"
                 )
         return self
@@ -314,7 +314,7 @@ class Design(DesignPart):
         several = self.comparison == "within" and len(conditions(self)) > 1
         if several and self.order == "fixed" and not self.fixed_order_because.strip():
             raise ValueError(
-                "order: with a fixed order, an effect of order looks like an effect of the conditions; use "
+                "order: with a fixed order, an effect of order looks like an effect of the conditions. Use "
                 "latin-square, or state your reason in `fixed_order_because`"
             )
         return self
@@ -364,9 +364,9 @@ def varied(design: Design) -> dict[str, tuple[str, ...]]:
 def _check_level(factor: str, level: str) -> None:
     known = FACTORS.get(factor)
     if known is None:
-        raise ValueError(f"{factor!r} is not a factor; use {', '.join(FACTORS)}")
+        raise ValueError(f"{factor!r} is not a factor. Use {', '.join(FACTORS)}")
     if not level.strip() or (known.levels is not None and level not in known.levels):
-        raise ValueError(f"{factor} has no level {level!r}; use {', '.join(known.levels or ('the name of one',))}")
+        raise ValueError(f"{factor} has no level {level!r}. Use {', '.join(known.levels or ('the name of one',))}")
 
 
 def _names(design: Design, crossed: list[dict[str, str]]) -> list[str]:

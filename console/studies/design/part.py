@@ -31,7 +31,7 @@ class AskedQuestion(DesignPart):
         if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
             raise ValueError("a question of kind choice needs two or more different `choices`")
         if self.kind != "choice" and self.choices:
-            raise ValueError(f"a question of kind {self.kind} cannot have `choices`; remove them")
+            raise ValueError(f"a question of kind {self.kind} cannot have `choices`. Remove the choices")
         return self
 
 
@@ -59,7 +59,7 @@ class Checks(DesignPart):
     def _hidden_among_others(self) -> Self:
         if (self.unflagged_good or self.unflagged_bad) and not self.audited:
             raise ValueError(
-                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.6, so "
+                "unflagged seeded items would be the only unflagged ones. Set `audited`, such as 0.6, so "
                 "that unflagged actions of the study are reviewed too"
             )
         return self
@@ -74,7 +74,7 @@ class QuizQuestion(AskedQuestion):
     @model_validator(mode="after")
     def _right_is_offered(self) -> Self:
         if self.right not in self.choices:
-            raise ValueError(f"right is {self.right[:40]!r}, which is not one of the choices; use one of them")
+            raise ValueError(f"right is {self.right[:40]!r}, which is not one of the choices. Use one of the choices")
         return self
 
 
@@ -88,7 +88,7 @@ class Quiz(DesignPart):
     @classmethod
     def _questions_once(cls, given: tuple[QuizQuestion, ...]) -> tuple[QuizQuestion, ...]:
         if len({one.key for one in given}) < len(given):
-            raise ValueError("two questions have the same key; rename one")
+            raise ValueError("two questions have the same key. Rename one of the questions")
         return given
 
 
@@ -143,7 +143,7 @@ class Questionnaires(DesignPart):
     @classmethod
     def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(names)) < len(names):
-            raise ValueError("contains an instrument twice; list each instrument once")
+            raise ValueError("contains an instrument twice. List each instrument once")
         return names
 
     def at(self, moment: str) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def compared_levels(design: Design, factor: str | None = None) -> tuple[str, str
     """Return the compared factor with its first and last level; raise BadInput if the design does not vary it."""
     varying = varied(design)
     if not varying:
-        raise BadInput("Power cannot be estimated: the design has only one condition. Give a factor two levels.")
+        raise BadInput("Power cannot be estimated for a design with one condition. Give a factor two levels.")
     name = factor or next(iter(varying))
     if name not in varying:
         raise BadInput(f"The design does not vary {name!r}. Choose a factor that it varies: {', '.join(varying)}.")
@@ -226,7 +226,7 @@ def _layout(design: Design, comparison: tuple[str, str, str]) -> _Layout:
     target = f"{factor}: {last} - {first}"
     if not any(one.name == target for one in primary):
         raise BadInput(
-            f"The power of {factor} cannot be estimated: no two conditions differ in {factor} alone. Cross the "
+            f"The power of {factor} cannot be estimated, because no two conditions differ in {factor} alone. Cross the "
             "factors, or assume an effect of another factor."
         )
     names = sorted({place.condition for place in places})

@@ -100,4 +100,4 @@ def _refuse_elsewhere(name: str, url: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be an https address with a host")
     if "{" in parts.netloc or host not in allowed:
         known = f" (allowed: {', '.join(allowed)})" if allowed else ""
-        raise ValueError(f"the host of {name}, {host}, is not allowed{known}; add the host to `hosts`")
+        raise ValueError(f"the host of {name}, {host}, is not allowed{known}. Add the host to `hosts`")

@@ -77,7 +77,7 @@ def block_names(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str
 
 
 def block_rows(places: Sequence[PlannedCondition], known: Known) -> list[dict[str, Any]]:
-    """Return the size, tasks solved at trial 0, mean score and mean steps of each block; no rows if any is unknown."""
+    """Return the size, tasks solved at trial 0, mean score and mean steps of each block, or no rows if unknown."""
     blocks = block_names(places)
     if not known.keys() >= {key for tasks in blocks for key in tasks}:
         return []

@@ -27,7 +27,7 @@ def load(source: Path | str) -> Design:
 def parse(text: str, where: str) -> Design:
     """Return the design from YAML text; raise BadInput with a message that begins with `where`."""
     if len(text) > _MOST_CHARACTERS:
-        raise BadInput(f"{where} has more than {_MOST_CHARACTERS:,} characters; shorten the design.")
+        raise BadInput(f"{where} has more than {_MOST_CHARACTERS:,} characters. Shorten the design.")
     return read_yaml(text, Design, where, hint=_HINT)
 
 
@@ -57,9 +57,9 @@ def read_text_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as failure:
-        raise BadInput(f"{path} cannot be read ({failure.strerror or failure}); check the path.") from None
+        raise BadInput(f"{path} cannot be read ({failure.strerror or failure}). Check the path.") from None
     except ValueError:
-        raise BadInput(f"{path} is not UTF-8 text; save the file as UTF-8.") from None
+        raise BadInput(f"{path} is not UTF-8 text. Save the file as UTF-8.") from None
 
 
 class _Dumper(yaml.SafeDumper):

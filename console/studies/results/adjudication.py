@@ -105,9 +105,9 @@ def revisions(session: Session, of: Of) -> list[tables.Adjudication]:
 
 def _check(label: str, note: str, adjudicator: str) -> None:
     if label not in tuple(Label):
-        raise BadInput(f"{label!r} is not a valid label; use {' or '.join(Label)}.")
+        raise BadInput(f"{label!r} is not a valid label. Use {' or '.join(Label)}.")
     if len(note) > MAX_NOTE:
-        raise BadInput(f"The note has {len(note):,} characters; keep it under {MAX_NOTE:,}.")
+        raise BadInput(f"The note has {len(note):,} characters. Use fewer than {MAX_NOTE:,}.")
     if not adjudicator.strip():
         raise BadInput("Name the person who settles the label.")
 

@@ -71,7 +71,7 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
-        raise BadInput(f"{folder} cannot be created ({failed.strerror}); choose another --out.") from failed
+        raise BadInput(f"{folder} cannot be created ({failed.strerror}). Choose another --out.") from failed
     written = []
     for name, content in csv_contents(frames).items():
         with atomic_file(folder / name) as stream:
@@ -109,12 +109,12 @@ def _read(name: str, path: Path) -> pd.DataFrame:
         with path.open(encoding="utf-8") as stream:
             header = stream.readline().rstrip("\n").split(",")
     except OSError as failed:
-        raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results again.") from failed
+        raise BadInput(f"{path} cannot be read ({failed.strerror}). Export the results again.") from failed
     described = fields(name, [column.removeprefix(FACTOR) for column in header if column.startswith(FACTOR)])
     names = [field.name for field in described]
     # New columns are only added at the end, so an older export lacks the last columns.
     if header != names[: len(header)] or not header:
-        raise BadInput(f"{path} does not have the columns of {name}; export the results again.")
+        raise BadInput(f"{path} does not have the columns of {name}. Export the results again.")
     raw = pd.DataFrame(list(read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
     return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 

@@ -182,7 +182,7 @@ _GONE = (*NOT_IN, ParticipantStage.WITHDRAWN)
 
 
 def exclusions(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per participating person and exclusion rule; no rows if the design has no rules and no pilot.
+    """Return one row per participating person and exclusion rule, or no rows if the design has no rules and no pilot.
 
     A person who has not finished yet is excluded only by failed attention checks, which later answers cannot undo. In a
     closed study all rules apply.

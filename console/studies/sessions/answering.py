@@ -129,7 +129,7 @@ def store_confidence(participant_id: int, decision_id: int, level: int) -> None:
         item = session.get(tables.Item, decision.item_id) if decision else None
         run = session.get(tables.Run, item.run_id) if item else None
         if decision is None or run is None or (run.study_id, decision.reviewer) != (study.id, participant.code):
-            raise Refused(_("That decision is not yours. Reload the page."))
+            raise Refused(_("You did not make this decision, so you cannot change it. Reload the page."))
         if session.get(tables.Confidence, decision_id) is None:
             kept = {"participant_id": participant_id, "level": level, "at_ms": now_ms()}
             session.add(tables.Confidence(decision_id=decision_id, **kept))

@@ -45,7 +45,7 @@ Progress = Callable[[int, int], None]
 """A callback with the arguments (trials played, trials to play)."""
 
 AT_WORK = gettext_noop("The agents are already working on this part. Wait a moment, then reload the page.")
-_CUT_OFF = gettext_noop("The agents could not continue. Your decisions are saved; try again in a minute.")
+_CUT_OFF = gettext_noop("The agents could not continue. Your decisions are saved. Try again in a minute.")
 HELD_UP = "study held up"
 """The event that records, for the researcher, why the agents could not continue."""
 

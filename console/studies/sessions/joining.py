@@ -73,7 +73,7 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
         ).first()
         if place is None:
             raise Refused(
-                _("Every place in this study is taken. Thank you for your interest; you can close this page.")
+                _("Every place in this study is taken. Thank you for your interest. You can close this page.")
             )
         secret = take_place(place, design_of(study))
         place.outside_id = outside_id
@@ -379,9 +379,9 @@ def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) 
     mine = (participant.study_id == study.id, col(participant.outside_id) == pseudonym)
     found = session.exec(select(participant).where(*mine)).first()
     if found and found.stage in (ParticipantStage.FINISHED, *TURNED_AWAY):
-        raise Refused(_("You have been in this study before. Each person can take part once; you can close this page."))
+        raise Refused(_("You have been in this study before. Each person can take part once. You can close this page."))
     if found:
-        raise Refused(_("You already have a place in this study; continue in the browser that you used before."))
+        raise Refused(_("You already have a place in this study. Continue in the browser that you used before."))
 
 
 def invitations(session: Session, study: tables.Study) -> tuple[int, int]:

@@ -63,7 +63,7 @@ def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, 
 
 
 def known_before(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
-    """Return the known properties of the tasks before any review, by task key; empty if the source no longer exists."""
+    """Return the known properties of the tasks before any review, by task key, or an empty dict without a source."""
     try:
         return known_tasks(session, design, _tasks(planned))
     except (ConsoleError, KeyError):
@@ -108,7 +108,7 @@ def get(session: Session, name: str) -> tables.Study:
 
 
 def plan_fingerprint(session: Session, study: tables.Study) -> str:
-    """Return the fingerprint of design and allocation at the study's creation; empty if not recorded."""
+    """Return the fingerprint of design and allocation at the study's creation, or an empty text if not recorded."""
     event = tables.Event
     made = session.exec(select(event.after).where(event.kind == _CREATED, event.subject == study.name)).first()
     return str(orjson.loads(made).get("fingerprint", "")) if made else ""
@@ -121,7 +121,7 @@ def list_studies(session: Session) -> Sequence[tables.Study]:
 
 def _refuse_taken(session: Session, name: str) -> None:
     if find(session, name) is not None:
-        raise Refused(f"There is already a study named {name!r}; choose another name.")
+        raise Refused(f"There is already a study named {name!r}. Choose another name.")
 
 
 def _check(design: Design) -> None:

@@ -81,7 +81,7 @@ def refuse_beyond_pilot(session: Session, study: tables.Study, design: Design) -
             raise Refused(_("All places that are open now are taken. More places may open later."))
         return
     if state.broken(design):
-        raise Refused(_("This study no longer accepts participants; thank you for your interest."))
+        raise Refused(_("This study no longer accepts participants. Thank you for your interest."))
     if session.exec(select(tables.Event.id).where(*_events(study, _PASSED))).first() is None:
         audit_log.record(session, None, _PASSED, now_ms(), by="pilot", subject=study.name, after=asdict(state))
 

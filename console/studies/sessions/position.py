@@ -231,13 +231,13 @@ def read_position(session: Session, participant_id: int, at_ms: int) -> Position
 
 
 def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment | None:
-    """Return the first open condition with a reviewer, else the first open condition; None if no condition is open."""
+    """Return the first open condition, preferably one with a reviewer, or None if no condition is open."""
     ahead = [row for row in rows if is_open(row)]
     return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
 
 
 def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
-    """Return the end of the wash-out after the latest condition (ms since 1970); 0 for simulated reviewers."""
+    """Return the end of the wash-out after the latest condition (ms since 1970), or 0 for simulated reviewers."""
     waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
     return _last_ended(rows) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
 

@@ -133,7 +133,7 @@ def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, l
     if participant is None:
         raise Unknown("participant", participant_id)
     if participant.stage in OVER:
-        raise Refused(_("You have finished; thank you."))
+        raise Refused(_("You have finished. Thank you."))
     refuse_unless_open(session.get_one(tables.Study, participant.study_id))
     if participant.stage not in (ParticipantStage.WORKING, ParticipantStage.BREAK):
         raise Refused(_("Another step of the study comes first. Reload the page to see this step."))

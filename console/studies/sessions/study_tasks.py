@@ -28,7 +28,7 @@ from storage.tables import RunKind
 
 
 def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:
-    """Return the known properties of the tasks before any review, by key; empty if the Actor is not predictable."""
+    """Return the known properties of the tasks before any review, by key, or {} if the Actor is not predictable."""
     if design.source.run is not None:
         return _recorded(session, design, design.source.run, task_keys)
     if design.source.actor != SCRIPTED:
@@ -152,7 +152,7 @@ def list_task_keys(session: Session, design: Design) -> tuple[str, ...]:
     run = runs.get(session, design.source.run)
     if run.kind != RunKind.ARCHIVE:
         raise Refused(
-            f"Run {run.name!r} is not an archive of imported logs, so a study cannot replay it; name an archive run."
+            f"Run {run.name!r} is not an archive of imported logs, so a study cannot replay it. Name an archive run."
         )
     task = tables.Task
     return tuple(
@@ -181,5 +181,5 @@ def select_tasks(design: Design, wanted: Sequence[str]) -> list[TaskSpec]:
 def _specs(name: str, seed: int, count: int) -> Tasks:
     make = environment(name).tasks
     if make is None:
-        raise BadInput(f"source.environment: no agent can act in {name}; replay a recorded run instead.")
+        raise BadInput(f"source.environment: no agent can act in {name}. Replay a recorded run instead.")
     return MappingProxyType({task.task_id: task for task in make(seed, count)})

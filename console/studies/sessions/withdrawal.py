@@ -155,7 +155,7 @@ def find_by_code(session: Session, study: tables.Study, code: str) -> tables.Par
 
 @contextmanager
 def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
-    """Lock all these runs, so that their agents cannot start; raise Refused if the agents are working."""
+    """Lock these runs, so that their agents cannot start; raise Refused if the agents are working."""
     with ExitStack() as held:
         for run in runs:
             try:

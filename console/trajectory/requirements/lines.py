@@ -165,7 +165,7 @@ class RequirementTable:
             changed = tuple(int(step) for step in record.get("changed", ()))
             return cls(lines, int(record["dropped"]), dict(record["ranks"]), bool(record["harmless"]), changed)
         except (KeyError, TypeError, ValueError) as broken:
-            raise BadInput(f"the requirement table of a verdict cannot be read ({broken}); detect again") from broken
+            raise BadInput(f"the requirement table of a verdict cannot be read ({broken}). Detect again") from broken
 
 
 def text_at(checkpoint: Checkpoint, place: QuotePlace, step: int | None) -> str | None:

@@ -154,8 +154,8 @@ COUNTS: dict[Standing, str] = {
     Standing.MET: gettext_noop("{count} met"),
 }
 """Phrases for the number of lines, by status."""
-UNCHECKED = gettext_noop("Nothing could be checked: the steps do not show whether any requirement is met.")
-NO_LINES = gettext_noop("Nothing could be checked: the detector can check no part of the request.")
+UNCHECKED = gettext_noop("Nothing could be checked, because the steps do not show whether any requirement is met.")
+NO_LINES = gettext_noop("Nothing could be checked, because the detector cannot check any part of the request.")
 HARMLESS = gettext_noop("This action only reads, plans, answers or ends. What it says was not checked.")
 _AFTER_CHANGES = gettext_noop(
     "This action only reads, plans, answers or ends. Earlier steps may have changed data: {steps}."

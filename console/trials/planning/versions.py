@@ -55,7 +55,7 @@ def list_versions(session: Session, name: str, task_type: str = "") -> Sequence[
     if len(types) == 1:
         return list_versions(session, name, types[0])
     if types:
-        raise Refused(f"The plan {name!r} has several task types ({', '.join(types)}). Choose one with --type.")
+        raise Refused(f"The plan {name!r} has several task types ({', '.join(types)}). Choose a task type with --type.")
     if not found:
         raise Unknown("plan", _called(name, task_type), [_called(*one) for one in list_plans(session)])
     return found
@@ -110,7 +110,7 @@ def get_plan_texts(session: Session, options: RunOptions) -> dict[str, str]:
 
 
 def choose_plan_text(texts: Mapping[str, str], task_type: str) -> str:
-    """Return the plan for tasks of this type, or else the plan for every type; empty if neither exists."""
+    """Return the plan for tasks of this type, else the plan for every type, else an empty text."""
     return texts.get(task_type, texts.get("", ""))
 
 
@@ -142,7 +142,7 @@ def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: s
     """Add a person's version; raise BadInput if the text is too long or unchanged, Refused if `before` is outdated."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").strip().split("\n")]
     if len(text) > MAX_CHARS:
-        raise BadInput(f"The plan has {len(text):,} characters; the maximum is {MAX_CHARS:,}. Shorten it.")
+        raise BadInput(f"The plan has {len(text):,} characters, but the maximum is {MAX_CHARS:,}. Shorten the plan.")
     if "\n".join(lines) == before.text:
         raise BadInput("The plan equals the current version. Change the plan, then save again.")
     latest = list_versions(session, before.name, before.task_type)[-1]

@@ -251,7 +251,7 @@ def _count_outcomes(name: str, environment: str) -> Found:
 
 
 def _evaluated(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the metrics by detector; empty if no trial has a label because all trials halted."""
+    """Return the metrics by detector, or an empty dict if no trial has a label because all trials halted."""
     try:
         return evaluate(session, run)
     except Refused:

@@ -102,7 +102,7 @@ def describe(asked: Reproduction) -> str:
 
 
 def format_figure(value: float | None) -> str:
-    """Return a figure with three decimal places (from 10: with one), without trailing zeros; "" if there is none."""
+    """Return a figure with three decimal places (from 10: with one), without trailing zeros, or "" if there is none."""
     if value is None:
         return ""
     return f"{value:.{1 if abs(value) >= 10 else 3}f}".rstrip("0").rstrip(".")

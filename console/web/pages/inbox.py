@@ -47,20 +47,20 @@ def open_item(run: tables.Run | None, item: int | None) -> None:
 def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
 
-    Items beyond a budget are counted separately; `oldest_ms` is of an offered item.
+    The text counts items beyond a budget separately. `oldest_ms` is the creation time of the oldest offered item.
     """
     count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
     words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.beyond and not waiting.hidden:
-        said.append(plain(_("Beyond the budget: {count}.")).format(count=digits(waiting.beyond)))
+        said.append(plain(_("Not covered by the budget: {count}.")).format(count=digits(waiting.beyond)))
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.answered:
-        words = _("You decided or escalated pending items: {count}; another reviewer has to decide.")
+        words = _("Pending items that you have decided or escalated, and that another reviewer has to decide: {count}.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
-        words = plain(_("{matching} match; the filters hide {hidden}."))
+        words = plain(_("{matching} match. The filters hide {hidden}."))
         said.append(words.format(matching=f"<b>{digits(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
     elif waiting.offered:
         said.append(plain(_("Your next item is at the top.")))
@@ -101,7 +101,7 @@ def show_empty_inbox(
 
 def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
     if waiting.answered:
-        return _("You have decided or escalated all pending items; they need another reviewer.")
+        return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
     if undecided:
         return _("Other reviewers have claimed the remaining items. An item returns if its reviewer skips it.")
     return _("No run has an item for you. New items appear here automatically.")
@@ -109,11 +109,11 @@ def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
 
 def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: int, may_judge: bool) -> str:
     if waiting.answered:
-        return _("You have decided or escalated all pending items; they need another reviewer.")
+        return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
     if undecided:
         return _("Other reviewers have claimed the remaining items. An item returns if its reviewer skips it.")
     if may_judge:
-        return _("Judge this run on the Runs page. Flagged actions then appear here.")
+        return _("Press “Judge this run” on the Runs page. Flagged actions then appear here.")
     found = inbox.list_item_statuses(session, run)
     if found & {ItemStatus.EXPIRED, ItemStatus.CANCELLED}:
         return _("The items without a decision expired or were withdrawn.")

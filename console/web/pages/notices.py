@@ -74,7 +74,7 @@ def show_own_channels(identity: Identity) -> None:
     _show_secret()
     if offered:
         _show_form(identity, offered, runs)
-    st.caption(_("To get notices in this browser, turn on its notifications in the Inbox."))
+    st.caption(_("To get notices in this browser, turn on notifications in the Inbox."))
 
 
 def show_own_messages(identity: Identity) -> None:
@@ -104,7 +104,7 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
     since = age(at_ms - found.since_ms) if found.since_ms is not None else "–"
     figures = (
         (_("Longest wait"), since, ngettext("{count} action is waiting", "{count} actions are waiting", found.waiting)),
-        (_("Expired undecided"), digits(found.expired), _("in the last 24 hours")),
+        (_("Expired without a decision"), digits(found.expired), _("in the last 24 hours")),
         (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
         (_("Channels"), digits(found.channels), _("of all people")),
     )
@@ -231,7 +231,7 @@ def _list_times(chosen: str) -> list[str]:
 def _show_secret() -> None:
     """Draw the secret of a webhook that was just added; the page shows the secret once."""
     if secret := st.session_state.pop("channel_secret", None):
-        st.text(_("This is the signing secret of the new webhook. Copy the secret now; it is shown only once."))
+        st.text(_("Copy the signing secret of the new webhook now. This page shows the secret only once."))
         st.code(secret, language=None, wrap_lines=True)
 
 

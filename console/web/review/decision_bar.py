@@ -314,7 +314,11 @@ def _show_claim_time(claim: Claim, lease_ms: int) -> None:
     alone, minutes = is_participant(), left // _MINUTE_MS
     if left <= 0:
         over = _("Your claim on {item} has expired and the item is pending again. Your feedback is saved with it.")
-        over = _("The time for this item is up. Your feedback is saved. Reopen the item to decide.") if alone else over
+        over = (
+            _("Your claim on this item has expired. Your feedback is saved. Reopen the item to decide.")
+            if alone
+            else over
+        )
         show_problem(over.format(item=named(claim.item_id)))
         actions.reopen_button(claim.item_id)
         return

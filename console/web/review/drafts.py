@@ -24,7 +24,7 @@ from storage.queue import Claim, KeptDraft
 def show_unsent() -> None:
     """Draw the feedback that could not be stored, so that the reviewer can copy it."""
     for words in st.session_state.get("unsent", {}).values():
-        st.caption(_("Your feedback is saved in this tab only. Copy it before you close the tab:"))
+        st.caption(_("Your feedback is saved in this tab only. Copy the feedback before you close the tab:"))
         st.code(words, language=None, wrap_lines=True)
 
 

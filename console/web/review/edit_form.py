@@ -57,7 +57,7 @@ def show_aside(item: int, text: str) -> None:
     """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
     if text:
         st.caption(
-            _("Your edit of {item} could not be opened. The text of your edit is kept:").format(item=named(item))
+            _("The form cannot show your edit of {item}. The text of your edit is kept:").format(item=named(item))
         )
         st.code(text, language=None, wrap_lines=True)
 

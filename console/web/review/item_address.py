@@ -35,7 +35,7 @@ _WHY_NOT = {
     NoClaimReason.ITEM_TAKEN: gettext_noop(
         "Another reviewer has claimed the item. You can open the item if the reviewer skips it or the claim expires."
     ),
-    NoClaimReason.ITEM_GONE: gettext_noop("This item is not pending: a reviewer decided it, or it was removed."),
+    NoClaimReason.ITEM_GONE: gettext_noop("A reviewer has already decided this item, or the item was removed."),
 }
 
 

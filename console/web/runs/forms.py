@@ -147,7 +147,7 @@ def questions_form(run: tables.Run) -> None:
     with st.form("questions", border=False):
         st.caption(
             "Reviewers answer these questions beside their decision. Write one per line: “TEXT: 1-7” for a scale, "
-            "“TEXT: one, two” for a choice. The agent never gets the answers; export them as “answers”."
+            "“TEXT: one, two” for a choice. The agent never gets the answers. Export them as “answers”."
         )
         lines = "\n".join(one.line for one in questions.list_questions(run))
         hint = "How severe is the error?: 1-5\nWhere does it start?: search, choice, last step"

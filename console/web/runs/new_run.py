@@ -107,4 +107,4 @@ def replay_form(run: tables.Run) -> None:
             cap, percent = runs.parse_budget(limit or None)
             replay.start_replay(called, run.name, routing, budget_cap=cap, budget_percent=percent, blind=blind)
             choose_run(called)
-            finish(f"{called} replays {run.name}. Trial 0 is judged; review its flagged actions in the Inbox.")
+            finish(f"{called} replays {run.name}. Trial 0 is judged. Review its flagged actions in the Inbox.")

@@ -78,7 +78,7 @@ def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_m
     waits = f"{counted(found.offered, 'item')} pending"
     parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
     if beyond := found.waiting - found.offered:
-        parts.append(f"<b>Beyond the budget:</b> {counted(beyond, 'item')}")
+        parts.append(f"<b>Not covered by the budget:</b> {counted(beyond, 'item')}")
     if oldest is not None:
         address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         which = f", oldest{' of all' if beyond else ''} {age(at_ms - oldest.created_ms)}"

@@ -20,7 +20,7 @@ _ALLOWED_COLUMNS = ("at", "agent", "tool", "rule", "version")
 
 
 def policy_form(run: tables.Run, version: PolicyVersion) -> None:
-    """Draw the form for the next version; a text is stored once its difference has been shown."""
+    """Draw the form for the next version, which stores a text only after showing its difference."""
     with st.form("policy", border=False):
         text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
         check, save = st.columns(2)
@@ -93,6 +93,6 @@ def _store(run: tables.Run, seen: PolicyVersion, text: str) -> None:
         gate = policy_store.get_gate_run(session, run.name)
         newest = policy_store.effective_version(session, gate)
         if newest is None or newest.id != seen.id:
-            raise Refused("Someone saved another version in the meantime. Reload the page and compare again.")
+            raise Refused("Another person saved a version in the meantime. Reload the page and compare again.")
         version = policy_store.save(session, gate, text, identity.name if identity else "console", now_ms())
     finish(f"Saved as version {version.version}; it applies from the next check.")

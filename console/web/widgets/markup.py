@@ -66,7 +66,7 @@ def mark_terms(text: str, stated: Sequence[Term]) -> str:
 
 def shortened_note(text: str) -> str:
     """Return the note below a shortened text."""
-    words = _("All {count} characters are under “Whole texts” below the steps.").format(count=digits(len(text)))
+    words = _("“Whole texts” below the steps shows all {count} characters.").format(count=digits(len(text)))
     return f'<span class="ia-all">{plain(words)}</span>'
 
 

@@ -52,7 +52,7 @@ def show_pending_rows(
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
-        unread = _rows(waiting.unread, look, _("Beyond the budget"))
+        unread = _rows(waiting.unread, look, _("Not covered by the budget"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_budget_end(waiting))}</p>',
             f'<div class="ia-unread">{unread}</div>',
@@ -66,7 +66,7 @@ def show_pending_rows(
 
 def _budget_end(waiting: PendingItems) -> str:
     if waiting.hidden:
-        words = _("The budget ends here and does not cover {count} of the items that match the filters.")
+        words = _("The budget does not cover {count} of the items that match the filters.")
         return words.format(count=digits(waiting.beyond))
     words = ngettext(
         "The budget ends here: {count} more item stays unreviewed.",

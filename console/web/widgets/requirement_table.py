@@ -127,7 +127,7 @@ def _quoted(quote: Quote) -> str:
 
 
 def _link(presentation: Presentation, number: int) -> str:
-    """Return a link to a step; the pending action is the last row."""
+    """Return a link to a step, or to the last row for the pending action."""
     is_last = not presentation.steps or number >= presentation.steps[-1].number
     is_pending = is_last and bool(presentation.steps) and presentation.steps[-1].critical
     words = _("this action") if is_pending else _("step {number}").format(number=number)

@@ -78,7 +78,7 @@ def _countdown_html(waiter: WaitingAgent, agent: str, now_ms: int) -> str:
 _COUNTDOWN = {
     "left": gettext_noop("{time} left to approve, then the action will not run"),
     "soon": gettext_noop("only {time} left to approve, then the action will not run"),
-    "late": gettext_noop("an approval may come too late; without a decision the action will not run"),
+    "late": gettext_noop("an approval may come too late, and without a decision the action will not run"),
     "undo": gettext_noop("You can undo the decision for {time}."),
 }
 """The texts of the countdown: before and in the last quarter, after the last moment to approve, and to undo."""

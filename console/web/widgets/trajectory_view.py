@@ -74,7 +74,7 @@ def presentation_html(presentation: Presentation) -> str:
 def _sheets(
     presentation: Presentation, rows: Sequence[str], whole: bool = True, note: str = "", *, parted: bool = False
 ) -> tuple[str, str]:
-    """Return the presentation as one sheet and an empty text; if `parted`, as two sheets, parted below the action."""
+    """Return the presentation as one sheet and an empty text, or as two sheets split below the action if `parted`."""
     blocks = list(_blocks(presentation, whole))
     count = (3 if presentation.brief else 2) if parted else len(blocks)
     rest = f"{note}{timeline_html(presentation, rows)}"

@@ -138,7 +138,7 @@ def test_the_database_holds_no_token():
 
 
 def test_a_word_that_is_no_role_is_refused():
-    with pytest.raises(BadInput, match="No role named 'root'"):
+    with pytest.raises(BadInput, match="'root' is not a role"):
         roles_of("reviewer,root")
     with pytest.raises(BadInput, match="participant"):
         roles_of("participant")

@@ -246,7 +246,7 @@ def test_detectors_are_measured_against_the_gold_labels(inferact, kettles):
     assert tuned["test"]["n"] == 2
     code, _, err = inferact("tune", "k", "--method", "rules", "--dev-size", "6")
     assert code == 1
-    assert "leaves nothing to test on" in err
+    assert "leaves no trajectories for the test" in err
 
 
 def test_scores_from_elsewhere_are_measured_too(inferact, tmp_path):
@@ -281,4 +281,4 @@ def test_a_kept_head_of_the_audit_log_is_compared_with_the_log(inferact, tmp_pat
     assert inferact("db", "check", "--head", line.split()[0])[0] == 0
     code, told, _ = inferact("db", "check", "--head", f"2:{'0' * 64}")
     assert (code, "had 2 events and the hash 0000000000000000; it has another event there" in told) == (1, True)
-    assert "give EVENTS:HASH" in inferact("db", "check", "--head", "yesterday")[2]
+    assert "Give EVENTS:HASH" in inferact("db", "check", "--head", "yesterday")[2]

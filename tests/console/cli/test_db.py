@@ -47,7 +47,7 @@ def busy():
 
 def test_a_head_covers_the_events_of_each_run_so_far(busy, told, tmp_path):
     code, before, _ = told("db", "check")
-    assert (code, "run inferact db head to include them" in before) == (0, True)
+    assert (code, "Run inferact db head to include them" in before) == (0, True)
     kept = tmp_path / "heads.txt"
     code, head, _ = told("db", "head", "--out", kept, "--json")
     events, last_hash = chain_end(busy)
@@ -55,7 +55,7 @@ def test_a_head_covers_the_events_of_each_run_so_far(busy, told, tmp_path):
     assert len(head["at"]) == len("2026-01-01T00:00:00+00:00")
     assert kept.read_text() == f"{events}:{last_hash} {head['at']}\n"
     code, after, _ = told("db", "check")
-    assert (code, "run inferact db head" in after) == (0, False)
+    assert (code, "Run inferact db head" in after) == (0, False)
     assert f"The audit log has {events} events, last hash {last_hash[:16]}. Epoch 1." in after
     assert told("db", "head", "--json")[1]["file"] is None
     assert told("db", "head")[1].startswith(f"{events}:{last_hash} 20")
@@ -102,7 +102,7 @@ def test_a_copy_is_complete_and_tells_its_digests(busy, told, tmp_path):
     code, _, err = told("db", "copy", busy, target)
     assert (code, "already has data" in err) == (1, True)
     code, _, err = told("db", "copy", busy, busy)
-    assert (code, "is the source itself; name another database" in err) == (1, True)
+    assert (code, "is the source itself. Name another database" in err) == (1, True)
     code, said, _ = told("db", "copy", busy, f"sqlite:///{tmp_path / 'again.db'}")
     assert (code, said.startswith("Copied "), "tables; all digests are equal." in said) == (0, True, True)
 

@@ -32,7 +32,7 @@ def refused(capsys, monkeypatch):
     [
         ({"PORT": "soon"}, "INFERACT_PORT"),
         ({"PORT": 99_999}, "INFERACT_PORT is invalid: Input should be less than or equal to 65535."),
-        ({"LANGUAGE": "fr"}, "INFERACT_LANGUAGE is invalid: unknown language; choose one of en, de."),
+        ({"LANGUAGE": "fr"}, "INFERACT_LANGUAGE is invalid: unknown language. Choose one of en, de."),
     ],
 )
 def test_a_setting_of_the_wrong_kind_is_named(refused, settings, why):

@@ -123,14 +123,14 @@ def test_refusals_are_one_sentence(study, pilot, arguments, code, said):
 def test_a_taken_name_is_refused(study, pilot):
     study("create", pilot)
     code, _, err = study("create", pilot)
-    assert (code, err) == (1, "There is already a study named 'pilot'; choose another name.\n")
+    assert (code, err) == (1, "There is already a study named 'pilot'. Choose another name.\n")
 
 
 def test_an_unknown_field_is_named_with_its_line(study, pilot):
     pilot.write_text(pilot.read_text().replace("trials: 4", "trails: 4"))
     code, _, err = study("create", pilot)
     assert code == 2
-    assert err == f"{pilot}, line 10, column 1: trails: unknown field; did you mean trials?\n"
+    assert err == f"{pilot}, line 10, column 1: trails: unknown field. Did you mean trials?\n"
 
 
 def test_a_study_of_one_condition_is_said_to_have_one(study, tmp_path):

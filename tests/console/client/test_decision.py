@@ -36,5 +36,5 @@ def test_a_call_that_began_before_is_told_once_what_to_do():
 def test_a_rejection_that_is_repeated_says_so_once_and_keeps_the_words():
     before = "This action was already rejected in this task. Order 12."
     message = Decision(False, "pay()", before, "already_rejected").message
-    assert message.endswith("No one was asked again, and it did not run. The reviewer says: Order 12.")
+    assert message.endswith("so it did not run. The reviewer says: Order 12.")
     assert "already rejected" not in message

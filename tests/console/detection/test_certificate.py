@@ -208,7 +208,7 @@ def test_nothing_drawn_is_refused_with_what_to_do(shop):
     with pytest.raises(Refused, match="Nothing was drawn at random in run shop"):
         certified()
     draw("50%")
-    with pytest.raises(Refused, match="pending audits and none with a decision"):
+    with pytest.raises(Refused, match="pending audits and no audit with a decision"):
         certified()
 
 

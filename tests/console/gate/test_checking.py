@@ -366,7 +366,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         ({"critical": [">100"]}, "is empty or contains a comparison"),
         ({"critical": ["!x"]}, "is empty or contains a comparison"),
         ({"critical": ["[2-9]??"]}, "is empty or contains a comparison"),
-        ({"critical": ["pay*"] * 201}, "critical has 201 patterns; give at most 200"),
+        ({"critical": ["pay*"] * 201}, "critical has 201 patterns. Give at most 200"),
         ({"budget": -1}, "budget is -1"),
         ({"reviews_per_item": 0}, "reviews_per_item is 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),

@@ -167,7 +167,7 @@ def test_run_that_was_deleted_is_not_made_again_under_an_open_gate(make_gate, ur
     assert gate.ask("Pay the bill.", [], "look[1]").approved
     with writing(url) as session:
         housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
-    with pytest.raises(Refused, match="Run 'shop-bot' was deleted since this gate opened it; create the gate again"):
+    with pytest.raises(Refused, match=r"Run 'shop-bot' was deleted since this gate opened it\. Create the gate again"):
         gate.ask("Pay the bill.", [], "look[1]")
     assert make_gate().ask("Pay the bill.", [], "look[1]").approved
 

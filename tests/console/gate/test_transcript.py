@@ -42,4 +42,4 @@ def test_transcript_that_cannot_be_read_is_named_and_keeps_two_calls_apart():
 def test_transcript_without_a_request_of_the_user_is_named():
     result = line(0, "user", [{"type": "tool_result", "tool_use_id": "t1", "content": "a.txt"}])
     (step,) = read_steps("claude-code", result, CALL)
-    assert "has no request of the user. Send it from its first message." in step.observation
+    assert "has no request of the user. Send the transcript from its first message." in step.observation

@@ -98,7 +98,7 @@ def test_a_reply_of_another_form_is_asked_for_again(tmp_path):
 
 def test_a_damaged_file_is_told_with_what_to_do(tmp_path):
     (tmp_path / "replies.sqlite").write_bytes(b"not a database at all, only words" * 100)
-    with pytest.raises(Refused, match="Move it away"):
+    with pytest.raises(Refused, match="Move the file away"):
         Replies(tmp_path)
 
 

@@ -45,11 +45,11 @@ def test_what_is_no_call_is_refused_with_its_place(edit, place):
     [
         ('refund_order({"amount":"45","order":12})', "'amount' is text in the edit, but a number"),
         ('refund_order({"amount":true,"order":12})', "'amount' is true or false in the edit"),
-        ('refund_order({"amount":45})', "lacks refund_order's argument 'order'"),
+        ('refund_order({"amount":45})', "lacks the argument 'order' of refund_order"),
         ('refund_order({"amount":45,"order":12,"to":"me"})', "no argument 'to'"),
         (
             'refund_order({"amount":45,"order":12})\nrefund_order({"amount":45,"order":12})',
-            "Calls in the edit: 2; pending calls: 1",
+            "Calls in the edit: 2, pending calls: 1",
         ),
     ],
 )

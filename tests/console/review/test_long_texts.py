@@ -57,7 +57,7 @@ def test_every_long_text_is_cut_on_the_page_and_says_so():
     assert [name for name, _ in list_cut_texts(shown)] == ["task", "step 1, observation"]
     assert END not in html
     assert html.count("ia-all") == 2
-    assert f"All {len(LONG + END):,} characters" in html
+    assert f"all {len(LONG + END):,} characters" in html
 
 
 def test_a_pending_action_is_never_cut_in_silence():

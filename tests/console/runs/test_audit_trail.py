@@ -122,7 +122,7 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
         assert run_command(["db", "backup", str(tmp_path / "copy.db")]) != 0
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
-    assert f"{tmp_path / 'copy.db'} was not written (disk I/O error); choose another path" in capsys.readouterr().err
+    assert f"{tmp_path / 'copy.db'} was not written (disk I/O error). Choose another path" in capsys.readouterr().err
     assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'copy.db'}, on the command line.")
 
 

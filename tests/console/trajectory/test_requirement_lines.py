@@ -140,5 +140,5 @@ def test_the_pending_action_has_no_result_yet():
 
 
 def test_a_broken_record_is_named():
-    with pytest.raises(BadInput, match="detect again"):
+    with pytest.raises(BadInput, match="Detect again"):
         RequirementTable.from_dict({"lines": [{"kind": "colour"}]})

@@ -36,12 +36,12 @@ def test_rows_become_their_shape(tmp_path):
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ("sides: [1.5]", "the table, line 1, column 16: [1].sides[2]: is missing; add it."),
+        ("sides: [1.5]", "the table, line 1, column 16: [1].sides[2]: is missing. Add this field."),
         ("sides: [1.5, two]", "[1].sides[2]: must be a number, not 'two'."),
         ("sides: [1.5, 2.0], finish: rough", "[1].finish: must be 'matt' or 'glossy', not 'rough'."),
         ("sides: [1.5, 2.0], colours: [red]", "[1].colours: must be a single text."),
-        ("sides: [1.5, 2.0], colour: red", "line 1, column 35: [1].colour: unknown field; did you mean colours?"),
-        ("finish: matt", "[1].sides: is missing; add it."),
+        ("sides: [1.5, 2.0], colour: red", "line 1, column 35: [1].colour: unknown field. Did you mean colours?"),
+        ("finish: matt", "[1].sides: is missing. Add this field."),
         ("sides: [1.5, 2.0], name: stairs", "line 1, column 35: invalid YAML, duplicate key 'name'"),
     ],
 )

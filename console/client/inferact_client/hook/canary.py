@@ -84,7 +84,7 @@ def _problems_of_version(host: Host) -> Iterator[str]:
         yield f"The version of {host.title} is unknown. Put {host.program} on the PATH, then try again."
     elif version < host.closed_since:
         needed = ".".join(map(str, host.closed_since))
-        yield f"{host.title} {shown} runs a call whose hook fails. Update it to {needed} or later."
+        yield f"{host.title} {shown} runs a call whose hook fails. Update {host.title} to {needed} or later."
 
 
 def read_version(host: Host) -> tuple[int, ...] | None:

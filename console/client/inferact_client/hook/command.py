@@ -149,13 +149,13 @@ def _parser() -> argparse.ArgumentParser:
     config = str(Path.home() / _HOME_CONFIG)
     for name, work, about in (
         ("install", _install, "Write the hook into the settings of the programs."),
-        ("check", _check, "Send a canary call through the settings of the programs; exit with 1 if one fails open."),
+        ("check", _check, "Send a canary call; exit with code 1 if a program runs it without the hook."),
         ("uninstall", _uninstall, "Restore the settings of the programs."),
     ):
         command = commands.add_parser(name, help=about, description=about)
         command.set_defaults(work=work)
         command.add_argument("hosts", nargs="*", choices=[*HOSTS, []], help="claude, codex, gemini (default: all)")
-        command.add_argument("--scope", choices=("user", "project"), default="user", help="whose settings")
+        command.add_argument("--scope", choices=("user", "project"), default="user", help="whose settings to change")
         command.add_argument("--config", default=config, help=f"file of url, token and run (default: {config})")
         if name == "install":
             command.add_argument("--url", help="address of the console")

@@ -72,7 +72,7 @@ class HttpTools(Upstream):
 
     async def connect(self) -> Client:
         """Raise ServerAway, because the service does not speak MCP."""
-        raise ServerAway(f"The service {self.spec.name} does not speak MCP. Use its tools only.")
+        raise ServerAway(f"The service {self.spec.name} does not support MCP. Use only the tools of this service.")
 
     async def drop(self, client: Client | None = None) -> None:
         """Close the connections."""

@@ -64,7 +64,7 @@ def read_gateway(path: Path) -> GatewaySpec:
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as unreadable:
-        raise ClientError(f"{path} cannot be read as YAML ({unreadable}). Correct it and start again.") from unreadable
+        raise ClientError(f"{path} cannot be read as YAML ({unreadable}). Correct the file.") from unreadable
     top = _fields(document, path.name, {"console", "servers", "hold_s", "return_s", "journal"}, {"console", "servers"})
     console = _fields(_expand(top["console"], "console"), "console", _CONSOLE, {"url", "token", "run"})
     servers = top["servers"]

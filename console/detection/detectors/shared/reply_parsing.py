@@ -71,7 +71,7 @@ def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
     given: dict[str, Any] = orjson.loads(declared)
     known = {one.name for one in fields(ReplyForm)}
     if unknown := sorted(given.keys() - known):
-        raise BadInput(f"{prompt}.toml: unknown field {unknown[0]!r}; use {', '.join(sorted(known))}.")
+        raise BadInput(f"{prompt}.toml: unknown field {unknown[0]!r}. Use {', '.join(sorted(known))}.")
     if given.get("parser", CONSOLE) not in (CONSOLE, REFERENCE):
         raise BadInput(f"{prompt}.toml: invalid parser {given['parser']!r}. Use {CONSOLE} or {REFERENCE}.")
     for name, pattern in given.get("patterns", {}).items():
@@ -79,7 +79,8 @@ def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
             re.compile(pattern)
         except re.error as broken:
             raise BadInput(
-                f"{prompt}.toml: the pattern of {name} is not a valid regular expression ({broken}). Correct it."
+                f"{prompt}.toml: the pattern of {name} is not a valid regular expression ({broken}). Correct the "
+                "pattern."
             ) from broken
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return ReplyForm(**values)

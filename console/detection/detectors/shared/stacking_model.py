@@ -111,9 +111,9 @@ def read_stack(text: bytes) -> Stack:
         }
         stack = Stack(**kept)
     except (orjson.JSONDecodeError, AttributeError, TypeError) as broken:
-        raise BadInput(f"This is not a valid stack ({broken}); fit it again.") from broken
+        raise BadInput(f"This is not a valid stack ({broken}). Fit the stack again.") from broken
     if stack.traits != tuple(FEATURES):
-        raise BadInput("The features of the stack differ from the current features; fit the stack again.")
+        raise BadInput("The features of the stack differ from the current features. Fit the stack again.")
     return stack
 
 
@@ -146,8 +146,9 @@ def check_labels(bad: Sequence[bool], tasks: Sequence[str]) -> None:
     least = min(sum(bad), len(bad) - sum(bad))
     if len(bad) < MIN_LABELS or least < MIN_OF_EACH or len(set(tasks)) < 2 * FOLDS:
         raise Refused(
-            f"There are {len(bad)} labels, {sum(bad)} of them misaligned, of {len(set(tasks))} tasks; at least "
-            f"{MIN_LABELS} are needed, {MIN_OF_EACH} of each kind, of {2 * FOLDS} tasks. Review more items first."
+            f"There are {len(bad)} labels ({sum(bad)} misaligned) of {len(set(tasks))} tasks. A stack needs at "
+            f"least {MIN_LABELS} labels, {MIN_OF_EACH} of each kind, of {2 * FOLDS} tasks. Review more items "
+            "first."
         )
 
 

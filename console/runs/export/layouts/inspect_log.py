@@ -32,7 +32,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
     try:
         from inspect_ai import log
     except ModuleNotFoundError as missing:
-        advice = "Inspect is needed to write its logs. Install it: pip install 'inferact-console[inspect]'"
+        advice = "Inspect is needed to write its logs. Install Inspect: pip install 'inferact-console[inspect]'"
         raise Refused(advice) from missing
     samples = _with_own_epochs([_sample(source, one) for one in source.reviewed()])
     spec = {

@@ -95,11 +95,11 @@ class Instrument(DesignPart):
     def _keys_once(self) -> Self:
         keys = [one.key for one in self.items]
         if len(set(keys)) < len(keys):
-            raise ValueError("two items have the same key; rename one")
+            raise ValueError("two items have the same key. Rename one of the items")
         for one in self.items:
             if one.expected is not None and one.expected not in answers_to(self, one):
                 raise ValueError(
-                    f"the item {one.key} expects {one.expected!r}, which is not one of the item's answers; change "
+                    f"the item {one.key} expects {one.expected!r}, which is not one of the item's answers. Change "
                     "`expected`"
                 )
         return self

@@ -94,7 +94,7 @@ def test_tuning_is_refused_where_it_can_mean_nothing():
     judge("r", "rules", [0.4] * 10)
     with pytest.raises(Refused, match="labels of only one kind"):
         tuned("r")
-    with pytest.raises(Refused, match="leaves nothing to test on"):
+    with pytest.raises(Refused, match="leaves no trajectories for the test"):
         tuned("r", size=10)
     with pytest.raises(BadInput, match="has not judged"):
         tuned("r", method="direct")

@@ -143,14 +143,14 @@ def test_the_same_tables_elsewhere_are_the_same_world(folder):
 @pytest.mark.parametrize(
     ("name", "old", "new", "sentence"),
     [
-        ("works.yaml", "  mark: novel", "  sign: novel", "[1].mark: is missing; add it. (1 more after that.)"),
+        ("works.yaml", "  mark: novel", "  sign: novel", "[1].mark: is missing. Add this field. (1 more after that.)"),
         (
             "places.yaml",
             "      larger: true",
             "      greater: true",
             "places.yaml: the table, line 62, column 7: [2].relations[1].greater: unknown field",
         ),
-        ("music.yaml", "  count: 24\n", "", "[1].count: is missing; add it."),
+        ("music.yaml", "  count: 24\n", "", "[1].count: is missing. Add this field."),
         ("music.yaml", "count: 24", "count: many", "[1].count: must be a whole number, not 'many'."),
         ("music.yaml", "deep: true", "deep: 1", "[1].relations[4].deep: must be true or false, not '1'."),
         ("music.yaml", "numbers: [1976, 1996]", "numbers: 1976", "must be [first, below] or [first, below, step]."),
@@ -158,7 +158,7 @@ def test_the_same_tables_elsewhere_are_the_same_world(folder):
         ("places.yaml", "words: [marsh iris,", "words: [1,", "[1].relations[1].words[1]: must be text, not '1'."),
         ("music.yaml", "target: town", "target: village", "'town' of 'band' leads to 'village', which is not a kind"),
         ("music.yaml", "names: bands", "names: groups", "takes its names from 'groups', which is not a list"),
-        ("music.yaml", "- name: album", "- name: band", "the kind 'band' occurs twice; keep one"),
+        ("music.yaml", "- name: album", "- name: band", "the kind 'band' occurs twice. Keep one"),
         ("music.yaml", "      target: town\n", "", "needs one of target, numbers and words, and only one"),
         (
             "names.yaml",

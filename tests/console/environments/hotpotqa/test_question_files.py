@@ -99,7 +99,7 @@ def test_a_task_whose_file_is_gone_says_so(tmp_path):
     path = written(tmp_path / "q.json", QUESTION)
     (task,) = tasks_from_file(path)
     path.unlink()
-    with pytest.raises(UnreadableFile, match="restore the file"):
+    with pytest.raises(UnreadableFile, match="Restore the file"):
         start(task)
 
 

@@ -152,7 +152,7 @@ def test_several_calls_are_decided_by_the_people_of_all(first, second, who, wide
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ("who: ['group:']", "'group:' has no name; write group:NAME"),
+        ("who: ['group:']", "'group:' has no name. Write group:NAME"),
         ("who: ['role:boss']", "'role:boss' is not a role"),
         ("widen: {after: 600, to: [Ada]}", "widen: needs `who`"),
         ("who: Ada, widen: {after: soon, to: [Ada]}", "after: must be a time"),

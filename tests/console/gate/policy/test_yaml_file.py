@@ -16,8 +16,8 @@ from console.gate.policy.yaml_file import check_pattern
             "rules:\n- then: alow",
             "line 2, column 3: rules.1..then: must be 'allow', 'judge', 'ask' or 'deny',",
         ),
-        ("default: ask\nrule: []", "line 2, column 1: rule: unknown field; did you mean rules"),
-        ("rules:\n- then: ask\n  tol: x", "line 3, column 3: rules.1..tol: unknown field; did you mean tool"),
+        ("default: ask\nrule: []", "line 2, column 1: rule: unknown field. Did you mean rules"),
+        ("rules:\n- then: ask\n  tol: x", "line 3, column 3: rules.1..tol: unknown field. Did you mean tool"),
         ("rules:\n- then: ask\n  then: deny", "line 3, column 3: invalid YAML, duplicate key 'then'"),
         ("rules:\n- then: ask\n  when: arg.x > 1", "line 3, column 3: rules.1..when: 'arg' is not a variable"),
         (
@@ -82,7 +82,7 @@ def test_policy_may_say_the_most_that_it_may_and_no_more(written, most, beyond, 
 def test_policy_has_two_hundred_rules_at_most():
     rules = ["rules:", *(f"- {{tool: tool_{number}, then: deny}}" for number in range(200))]
     assert len(read_policy("\n".join(rules)).rules) == 200
-    with pytest.raises(BadInput, match="there are 201 rules, and the limit is 200; merge"):
+    with pytest.raises(BadInput, match="there are 201 rules, and the limit is 200"):
         read_policy("\n".join([*rules, "- {tool: one_more, then: deny}"]))
 
 
@@ -139,7 +139,7 @@ rules:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("default: ask\nrules:\n- tool: x", "line 3, column 3: rules[1].then: is missing; add it."),
+        ("default: ask\nrules:\n- tool: x", "line 3, column 3: rules[1].then: is missing. Add this field."),
         (
             "rules:\n- {name: a, tool: x, then: ask}\n- {name: a, then: ask}",
             "line 3, column 3: rules[2]: the name 'a'",
@@ -170,11 +170,11 @@ rules:
         ),
         (
             "rules:\n- then: ask\n  doors: api",
-            "line 3, column 3: rules[1].doors: 'api' is not a valid entry point; use browser,",
+            "line 3, column 3: rules[1].doors: 'api' is not a valid entry point. Use browser,",
         ),
         (
             "rules:\n- then: deny\n  doors: cli",
-            "line 3, column 3: rules[1].doors: applies only to rules that may ask a person; remove it",
+            "line 3, column 3: rules[1].doors: applies only to rules that may ask a person. Remove this field",
         ),
         (
             "rules:\n- then: ask\n  reviews: 1.0",

@@ -112,7 +112,7 @@ def test_half_characters_are_replaced_and_the_text_can_be_stored(write, trajecto
         ({"steps": ["look"]}, "step 1 is not an object"),
         ({"steps": [{"action": 3}]}, '"action" is not a string'),
         ({"trial": -1}, "Use a whole number from 0"),
-        ({"outcome": "great"}, "outcome 'great' is not valid; use one of"),
+        ({"outcome": "great"}, "outcome 'great' is not valid. Use one of"),
         ({"gold": {"label": "bad"}}, "gold label"),
     ],
 )

@@ -25,7 +25,7 @@ def test_an_agent_has_so_many_checks_waiting_and_makes_so_many_runs_a_day(limite
     refused = api.post("/checks", json=question(run="first"))
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
     assert refused.json() == {
-        "error": "2 checks of this agent are pending, the maximum for one agent; wait for a decision, or "
+        "error": "2 checks of this agent are pending, the maximum for one agent. Wait for a decision, or "
         "withdraw a check."
     }
     assert api.post("/checks", json=asked).json() == waiting.json() | {"seconds_left": pytest.approx(1_800, abs=60)}

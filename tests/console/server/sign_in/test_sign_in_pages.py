@@ -109,7 +109,7 @@ def test_invitation_leads_on_to_a_page_of_ours_alone():
 
 @SECURE
 def test_a_link_opened_before_the_sign_in_waits_in_a_cookie_that_no_script_reads(public_url, secure):
-    site, said = site_at("127.0.0.1", 8123, public_url), "The page that you requested opens after you sign in"
+    site, said = site_at("127.0.0.1", 8123, public_url), "If you sign in with this browser within an hour"
     app = Guard(Starlette(routes=routes(site)), site)
     client = TestClient(app, public_url or "http://127.0.0.1:8123", follow_redirects=False)
     client.headers["Accept"] = "text/html"

@@ -122,7 +122,7 @@ def test_every_kind_of_participant_is_balanced_by_itself():
 
 
 def test_too_few_tasks_are_refused_with_the_number_needed():
-    with pytest.raises(BadInput, match="needs 12 tasks, the source has 5"):
+    with pytest.raises(BadInput, match="needs 12 tasks, but the source has 5"):
         sample_tasks(design(4, 4), KEYS[:5])
     with pytest.raises(BadInput, match="needs 12 different tasks"):
         allocate(design(4, 4), ["a"] * 12)

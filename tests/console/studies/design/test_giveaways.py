@@ -43,5 +43,5 @@ def test_seeded_items_of_one_kind_alone_are_named():
     flagged = {"known_good": 1, "audited": 0.5}
     assert any("audited items are not shown" in said for said in find_giveaways(Design(**BLIND, checks=flagged)))
     unflagged = {"unflagged_bad": 1, "audited": 0.5}
-    assert any("set known_good or known_bad" in said for said in find_giveaways(Design(**BLIND, checks=unflagged)))
+    assert any("Set known_good or known_bad" in said for said in find_giveaways(Design(**BLIND, checks=unflagged)))
     assert find_giveaways(Design(**BLIND, checks=flagged | unflagged)) == []

@@ -69,7 +69,7 @@ def test_own_items_stand_in_the_design_and_checks_are_not_scored():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("questionnaires: {after: [sos]}", "after names the unknown 'sos'; use nasa-tlx, sus, trust"),
+        ("questionnaires: {after: [sos]}", "after names the unknown 'sos'. Use nasa-tlx, sus, trust"),
         ("questionnaires: {after: [sus, sus]}", "contains an instrument twice"),
         ("confidence: 9", "confidence: must be 0, 3, 4, 5, 6 or 7, not '9'"),
     ],

@@ -21,7 +21,7 @@ SONA = "https://school.sona-systems.com/webstudy_credit.aspx?experiment_id=1&cre
         ({"platform": "prolific", "completion_url": "https://app.prolific.com@evil.example/"}, "an https address"),
         ({"platform": "prolific", "completion_url": "http://app.prolific.com/"}, "an https address"),
         ({"platform": "prolific", "completion_url": "javascript:alert(1)"}, "an https address"),
-        ({"platform": "prolific", "completion_url": "https://{code}.prolific.com/"}, "add the host to `hosts`"),
+        ({"platform": "prolific", "completion_url": "https://{code}.prolific.com/"}, "Add the host to `hosts`"),
         ({"platform": "sona", "completion_url": SONA}, "school.sona-systems.com, is not allowed"),
         ({"platform": "clickworker"}, "must be mturk, prolific, sona or left out"),
     ],

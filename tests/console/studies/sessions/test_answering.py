@@ -80,7 +80,7 @@ def test_confidence_is_of_ones_own_decisions_on_the_designs_scale_and_asked_agai
     place = walk(person.id, stop=lambda place: place.kind == "confidence")
     with pytest.raises(BadInput, match="from 1 to 5"):
         answering.store_confidence(person.id, place.answer.id, 6)
-    with pytest.raises(Refused, match="is not yours"):
+    with pytest.raises(Refused, match="did not make this decision"):
         answering.store_confidence(person.id, place.answer.id + 1_000, 3)
     answering.store_confidence(person.id, place.answer.id, 3)
     answering.store_confidence(person.id, place.answer.id, 5)

@@ -132,7 +132,7 @@ def test_an_id_has_one_place_and_is_kept_as_a_pseudonym_alone(study, rows):
     made = study(recruiting=PROLIFIC, **SMALL)
     person = joining.join(made.join_code, coming(made))
     with pytest.raises(
-        Refused, match="already have a place in this study; continue in the browser that you used before"
+        Refused, match=r"already have a place in this study\. Continue in the browser that you used before"
     ):
         joining.join(made.join_code, coming(made))
     with pytest.raises(Refused, match="so that the link contains your"):

@@ -78,7 +78,8 @@ def test_items_of_a_study_that_began_when_none_was_played_stay_in_their_archive(
 
 def test_a_design_that_wants_more_than_there_are_is_refused_when_it_is_made(study):
     with pytest.raises(
-        BadInput, match=r"checks\.known_good: right actions that rules flags: 400 needed, \d+ in the source"
+        BadInput,
+        match=r"checks\.known_good: the design needs 400 right actions that rules flags, but the source has \d+",
     ):
         study(checks={"known_good": 100})
 

@@ -96,7 +96,7 @@ def _with_enough_to_seed(study, people):
             )  # fmt: skip
             yield seed, made
         except BadInput as refusal:
-            if "in the source outside the study's own tasks" not in str(refusal):
+            if "outside the study's own tasks" not in str(refusal):
                 raise
 
 

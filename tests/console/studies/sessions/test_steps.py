@@ -79,7 +79,7 @@ def test_practice_is_explained_and_says_what_was_right(study, walk):
     assert (place.item, place.items) == (1, 2)
     assert place.answer.label == "misaligned"
     assert place.probe.expected in ("aligned", "misaligned")
-    assert "is correct" in place.probe.explanation
+    assert "The correct decision is" in place.probe.explanation
     steps.acknowledge(person.id)
     assert (steps.find_position(person.id).kind, steps.find_position(person.id).item) == ("practice", 2)
 

@@ -80,9 +80,9 @@ def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, ket
 
 def test_the_tour_is_put_away_by_one_click(open_page, words, kettles):
     at = open_page("inbox")
-    assert "One key decides" in words(at)
+    assert "Decide with one key" in words(at)
     at.button(key="tour-done").click().run()
-    assert "One key decides" not in words(at)
+    assert "Decide with one key" not in words(at)
 
 
 def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kettles):
@@ -103,7 +103,7 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "The budget ends here: 1 more item stays unreviewed." in words(at)
     assert at.button(key="review-next").label == "Review next item"
     at.text_input(key="find").input("number 1").run()
-    assert "<b>1</b> match; the filters hide 3." in words(at)
+    assert "<b>1</b> match. The filters hide 3." in words(at)
     assert "number 0" not in words(at)
     assert at.button(key="review-next").label == "Review first item"
     at.text_input(key="find").input("no such words").run()
@@ -116,7 +116,7 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     log = write_log(tmp_path / "later.jsonl", purchase(8, wrong=True))
     ingest.import_file(log, "unjudged", "auto", lambda _: None)
     at = open_page("inbox", run="unjudged")
-    assert "Judge this run on the Runs page" in words(at)
+    assert "“Judge this run” on the Runs page" in words(at)
     assert "No action has needed a review so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
     assert at.button(key="elsewhere").label == "Review other runs (3)"
     with writing() as session:

@@ -39,7 +39,7 @@ def test_words_stay_with_an_item_that_went_and_it_can_be_opened_again(open_page,
     assert item_of(at) != item
     assert f"Your feedback on item {item} was not sent" in words(at)
     at.button(key=f"again-{item}").click().run()
-    assert "another reviewer has claimed the item; your draft is kept" in words(at)
+    assert "another reviewer has claimed the item, but your draft is kept" in words(at)
     review_queue().release(item_id=item, reviewer="Ben", token=claim.token, now_ms=now_ms())
     at.switch_page(ANSWERS).run()
     assert "half a sentence" in [text.value for text in at.text]

@@ -72,7 +72,7 @@ def test_a_file_locked_for_a_minute_is_said_and_the_same_answer_is_taken_once_it
         while time.monotonic() < until:
             press(reviewing, "reject")
             assert "busy" in words(reviewing)
-            assert "try again in a moment" in words(reviewing)
+            assert "Try again in a moment" in words(reviewing)
             reviewing.session_state["shown_ms"] = 0
         holder.execute("ROLLBACK")
     assert decided() == []

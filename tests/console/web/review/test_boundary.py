@@ -71,6 +71,6 @@ def test_an_edit_that_the_form_cannot_open_is_put_aside_and_kept(open_page, data
         at = open_page("review", run="desk", role=None)
         at.session_state["session"] = session
         at.run()
-        assert f"Your edit of item {item} could not be opened" in " ".join(found.value for found in at.caption)
+        assert f"The form cannot show your edit of item {item}" in " ".join(found.value for found in at.caption)
         assert "half a pri" in " ".join(found.value for found in at.code)
         assert at.button(key=f"approve-{item}").disabled is False

@@ -35,7 +35,7 @@ def test_a_capped_meter_is_announced(parse):
         (0, "left", "1:20 left to approve, then the action will not run"),
         (59, "left", "0:21 left to approve"),
         (60, "soon", "only 0:20 left to approve"),
-        (80, "late", "an approval may come too late; without a decision the action will not run"),
+        (80, "late", "an approval may come too late, and without a decision the action will not run"),
         (101, "gone", "shop stopped waiting"),
     ],
 )
