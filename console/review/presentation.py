@@ -172,10 +172,10 @@ class Flag:
 
     @property
     def heading(self) -> Block:
-        """The heading, which ends in "by" only if the named detector flagged the item."""
-        if self.flagged:
-            is_above = self.score is None or self.threshold is None or self.score > self.threshold
-            return Block.FLAGGED if self.detector and is_above else Block.DOUBTED
+        """The heading: whether the item is above its threshold, and "by" if the detector is named."""
+        is_above = self.score is None or self.threshold is None or self.score > self.threshold
+        if self.flagged and is_above:
+            return Block.FLAGGED if self.detector else Block.DOUBTED
         return Block.PASSED_BY if self.detector else Block.PASSED
 
     @property

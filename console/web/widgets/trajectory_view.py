@@ -97,7 +97,9 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
     if presentation.appeals:
         yield _block(Block.APPEALS, "ia-appeals", _appeals(presentation.appeals))
     if presentation.flag:
-        yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag, list_own_reasons(presentation)))
+        heading = presentation.flag.heading
+        css = "ia-flag" if heading in (Block.FLAGGED, Block.DOUBTED) else "ia-passed"
+        yield _block(heading, css, _flag(presentation.flag, list_own_reasons(presentation)))
         if presentation.flag.also:
             yield _block(Block.ALSO, "ia-also", "".join(map(_other, presentation.flag.also)))
     if presentation.instructed and presentation.opening:

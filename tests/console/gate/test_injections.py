@@ -59,7 +59,7 @@ def test_what_only_the_gate_holds_is_not_said_to_be_flagged_by_a_detector(check,
     with reading(url) as session:
         verdict = session.exec(select(tables.Verdict)).one()
     flag = Flag(verdict.detector, verdict.score, verdict.threshold, (verdict.rationale,), flagged=verdict.flagged)
-    assert flag.heading == "Flagged"
+    assert flag.heading == "Not flagged by"
     assert flag.margin == "score 0.13, not above the threshold 0.50"
     assert verdict.rationale.startswith("No detector flagged this action")
 
