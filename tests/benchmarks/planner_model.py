@@ -2,7 +2,8 @@
 
 It is told where things are (`ways`), not how they are treated: it chooses the appliance, and whether to open a closed
 place first, by its plan, and by chance where the plan is silent. Asked for a trial's flaw, it names the choices after
-which it read "Nothing happens."; asked for the revision, the choices that had an effect; without observations it
+which it read "Nothing happens."; asked for the revision, the choices that had an effect. Where the world gives reasons,
+it blames no appliance for a missing thing, and revises to the appliance that a reason names. Without observations it
 guesses among the choices of the trial. The next plan comes from contrasts: a choice counts for each trial that was done
 and keeps it, and against for each that was not done and blames it, beside one vote of the plan so far.
 """
@@ -26,6 +27,7 @@ _FENCED = re.compile(r"<<<action \w+\n(.*?)\naction \w+>>>", re.DOTALL)
 _SEEN = re.compile(r"Observation: (.*?)(?:\n\n|$)", re.DOTALL)
 _ROOM = re.compile(r"\b(?:an?|and an?) ([a-z]+) \d+")
 _TRIAL = re.compile(r"^\[E\d+\].*?(?=^\[E\d+\]|\Z)", re.DOTALL | re.MULTILINE)
+_NEEDED, _NOT_CARRIED = re.compile(r"To heat something takes an? (\w+), not"), "You do not carry"
 _HEAT = re.compile(r"Heat things with the \w+\.")
 
 
@@ -86,7 +88,9 @@ class Learner:
         found = []
         for said, seen in told:
             choice = chosen(said, told)
-            if choice and (seen == HIDDEN or (VAIN in seen) is blames):
+            if (needed := _NEEDED.search(seen)) and not blames:
+                found.append(rule(needed[1]))
+            elif choice and _NOT_CARRIED not in seen and (seen == HIDDEN or (VAIN in seen) is blames):
                 found.append(choice)
         if hidden and found:
             found = [Random(f"{self.seed} {told} {blames}").choice(found)]

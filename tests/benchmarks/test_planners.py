@@ -33,6 +33,18 @@ def test_flaws_and_revisions_come_from_the_observations():
     assert asked(learner, "How should the plan be revised, so that this flaw does not come back") == MICROWAVE
 
 
+def test_reasons_are_read():
+    reason = "Nothing happens. To heat something takes a microwave, not toaster 1."
+    trial = conversation(
+        ("heat egg 1 with toaster 1", reason), ("heat egg 1 with pan 1", f"{model.VAIN} You do not carry egg 1;")
+    )
+    said = [
+        model.Learner(1)._text([*trial, {"role": "user", "content": question}])
+        for question in ("Name the flaw of the plan", "How should the plan be revised")
+    ]
+    assert said == [TOASTER, MICROWAVE]
+
+
 def test_without_observations_it_guesses_among_the_choices_of_the_trial():
     said = {asked(model.Learner(seed, "hidden"), "Name the flaw of the plan") for seed in range(20)}
     assert said == {TOASTER, MICROWAVE}
