@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from sqlalchemy.engine import make_url
@@ -73,6 +73,8 @@ class Settings(BaseModel):
     """The hosts to which people may send their notices, separated by commas: mail domains, `host` or `host:port`."""
     notice_arguments: bool = False
     """True if notices contain the action's arguments; otherwise notices contain only run, tool, agent and deadline."""
+    log_format: Literal["text", "json"] = "text"
+    """The format of the server's and the worker's log; `json` writes a line for each request and each message."""
     oidc_metadata_url: str | None = None
     """The URL of the OpenID provider's metadata: its address with /.well-known/openid-configuration."""
     oidc_client_id: str | None = None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -31,7 +33,7 @@ from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
 from storage.backup import backup, name_in_folder, refuse_there, remove_old, restore
 from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
-from storage.engine import mask_password
+from storage.engine import close, mask_password
 from storage.new_epoch import WentBack
 from storage.transfer import copy_database
 
@@ -154,6 +156,34 @@ def restore_database(
     where = f" The previous file is kept as {kept}." if kept else ""
     first = f"Restored from {source}; epoch {went_back.epoch} begins.{where}"
     emit(document, as_json, "\n".join([first, *_went_back(went_back)]))
+
+
+@app.command("drill", epilog="Example: inferact db drill console-friday.db")
+def drill_restore(
+    source: Annotated[Path, typer.Argument(help="The backup file.")],
+    accept_changed: Annotated[
+        bool, typer.Option(help="Try the backup even if its audit log shows changes by another program.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Restore a backup into a temporary folder and check it there; your own database stays as it is."""
+    started = time.monotonic()
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'console.db'}"
+        restore(url, source, accept_changed=accept_changed)
+        problems, (events, chain) = check(url), chain_end(url)
+        close(url)
+    took_s = round(time.monotonic() - started, 1)
+    sound = f"{source} can be restored: {took_s} s, no problems. The audit log has {events} events."
+    document = {
+        "backup": str(source),
+        "seconds": took_s,
+        "problems": problems,
+        "audit": {"events": events, "hash": chain},
+    }
+    emit(document, as_json, "\n".join(problems) or sound)
+    if problems:
+        raise Refused(f"{source} has {counted(len(problems), 'problem')} once restored. Try an older backup.")
 
 
 @app.command("copy", epilog="Example: inferact db copy sqlite:////srv/console.db postgresql+psycopg://host/console")

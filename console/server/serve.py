@@ -24,7 +24,7 @@ from console.auth.audit_log import By, Door, acting
 from console.auth.kept_secrets import kept_secret
 from console.database import database_url
 from console.errors import Refused
-from console.server import shutdown
+from console.server import log_lines, shutdown
 from console.server.site import Site, written_address
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def serve(site: Site, script: Path | None = None) -> None:
             timeout_graceful_shutdown=_LAST_ANSWERS_S,
             access_log=False,
             log_level="warning",
+            log_config=None if log_lines.set_up_logs() else uvicorn.config.LOGGING_CONFIG,
             use_colors=False,
         )
 
@@ -190,7 +191,12 @@ def console_app(site: Site, script: Path) -> App:
     return App(
         script,
         routes=[*sign_in_routes(site), *routes()],
-        middleware=[Middleware(SafeHeaders), Middleware(BodyDeadline), Middleware(Guard, site=site)],
+        middleware=[
+            Middleware(log_lines.RequestLog),
+            Middleware(SafeHeaders),
+            Middleware(BodyDeadline),
+            Middleware(Guard, site=site),
+        ],
         lifespan=_lifespan,
     )
 

@@ -21,7 +21,7 @@ from console.database import database_url, now_ms, reading, review_queue, writin
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
 from console.runs import live_traces, outbox, workers
-from console.server import notices
+from console.server import log_lines, notices
 from console.settings import settings
 from console.trials import replay
 from storage import tables
@@ -47,6 +47,7 @@ def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
     is invalid.
     """
     notices.check_settings()
+    log_lines.set_up_logs()
     database_url()
     rested: dict[int, int] = {}
     own = Presence()

@@ -26,6 +26,12 @@ def list_replaced(session: Session, run: str) -> list[list[tables.ReplacedPolicy
     return [kept for rows in unchosen if (kept := [one for one in rows if one.chosen_ms is None])]
 
 
+def has_undecided(session: Session) -> bool:
+    """Return whether a person must still choose between the policies of a restored and a replaced database."""
+    row = tables.ReplacedPolicy
+    return session.exec(select(row.id).where(col(row.chosen_ms).is_(None)).limit(1)).first() is not None
+
+
 def choose(session: Session, run: str, now_ms: int) -> None:
     """Record that a person chose the policy of this run, so that no replaced policy applies to the run now."""
     row = tables.ReplacedPolicy

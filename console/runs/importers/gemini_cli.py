@@ -66,7 +66,7 @@ class _Session:
         """Add a line of the log, or a whole session object."""
         if "$rewindTo" in value:
             self._rewind(word(value["$rewindTo"]))
-        elif (value.get("type") in _STREAM and "content" not in value) or value.get("type") == "message":
+        elif (word(value.get("type")) in _STREAM and "content" not in value) or value.get("type") == "message":
             self._stream(value, line)
         elif "type" in value and "sessionId" not in value:
             self._put(value, line)

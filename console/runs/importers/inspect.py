@@ -62,7 +62,9 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         str(sample["id"]) if "id" in sample else None,
         _result(sample),
         instruction=_asked(sample.get("input"), intake),
-        environment=told["environment"] if OPENING in told and told.get("environment") in ENVIRONMENTS else "generic",
+        environment=told["environment"]
+        if OPENING in told and word(told.get("environment")) in ENVIRONMENTS
+        else "generic",
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
         extra=held_fields(header, "task", "model", "run_id", "created"),
         tools=[tool for event in events if event.get("event") == "model" for tool in plain_list(event.get("tools"))],

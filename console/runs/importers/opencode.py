@@ -30,7 +30,7 @@ def recognises(_path: Path, head: bytes) -> bool:
     if any({f"{base}.info.role", f"{base}.info.sessionID", f"{base}.parts"} <= paths for base in ("", "[]")):
         return True
     return any(
-        value.get("type") in _STREAM and "part" in value and "sessionID" in value for value in first_values(head)
+        word(value.get("type")) in _STREAM and "part" in value and "sessionID" in value for value in first_values(head)
     )
 
 

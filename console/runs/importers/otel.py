@@ -90,7 +90,7 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
         turns_of_spans([*filter(None, read_spans)], intake),
         word(told.get("task_id")) or trace_id or None,
         instruction=told.get("instruction"),
-        environment=told["environment"] if told.get("environment") in ENVIRONMENTS else "generic",
+        environment=told["environment"] if word(told.get("environment")) in ENVIRONMENTS else "generic",
         trial=trial_of(told.get("trial")),
         extra=extra,
         tools=offered_tools(attributes for _, attributes in facts),

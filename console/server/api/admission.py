@@ -22,7 +22,7 @@ from console.server.api.threads import in_thread
 from console.server.sign_in import wrong_tokens
 from storage.errors import StorageError
 
-_WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
+_WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/ready", "/api/v1/openapi.json")
 _FOREIGN = "Requests from another site's page are refused. Call the API from a program."
 _NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`. Create a token with `inferact agent add NAME`."
 

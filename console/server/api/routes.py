@@ -14,19 +14,22 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
 from console.auth.audit_log import By, Door, acting
-from console.database import now_ms, reading
+from console.database import database_url, now_ms, reading
 from console.errors import BadInput
 from console.gate import checks as gate_checks
+from console.gate.policy import replaced
 from console.runs import ingest
 from console.runs.log_reading import FileReport
+from console.server import shutdown
 from console.server.api import checks, metrics, otlp
 from console.server.api.admission import Admission, refuse_agents
 from console.server.api.body import as_file
 from console.server.api.errors import HANDLERS, refusals
-from console.server.api.schema import FileImported, Health, Imported
+from console.server.api.schema import FileImported, Health, Imported, Readiness
 from console.server.api.threads import in_thread
 from console.server.sign_in.wrong_tokens import address_of
 from storage.errors import StorageError
+from storage.migrations import head, revision
 
 router = APIRouter()
 
@@ -116,6 +119,37 @@ def _look_at_database() -> Health:
         return Health(status="unavailable", database=False, oldest_pending_s=None, version=_VERSION)
     waited = None if oldest_ms is None else max(0, now_ms() - oldest_ms) / 1_000
     return Health(status="ok", database=True, oldest_pending_s=waited, version=_VERSION)
+
+
+@router.head("/ready", include_in_schema=False)
+@router.get(
+    "/ready",
+    response_description="The console can take requests.",
+    responses={503: {"model": Readiness, "description": "The console cannot take requests yet."}},
+    openapi_extra={"security": [{}]},
+)
+async def ready(response: Response) -> Readiness:
+    """Report whether the database is reachable and of this version, and whether a restore awaits a choice of policies.
+
+    A load balancer sends requests only to consoles that answer 200; the other answer is 503.
+    """
+    problems = await in_thread(_find_problems)
+    response.status_code = 503 if problems else 200
+    return Readiness(ready=not problems, problems=problems)
+
+
+def _find_problems() -> list[str]:
+    if shutdown.is_set():
+        return ["The console is stopping."]
+    try:
+        if (found := revision(database_url())) != head():
+            return [f"The database has the schema {found}, but this console needs {head()}: inferact db upgrade"]
+        with reading() as session:
+            undecided = replaced.has_undecided(session)
+    except (DBAPIError, StorageError) as away:
+        _log.error("The database is unreachable: %s", away)
+        return ["The database is unreachable; the log has the cause."]
+    return ["A restore awaits your choice of policies: inferact policy set RUN FILE"] if undecided else []
 
 
 class _Api(FastAPI):

@@ -176,6 +176,13 @@ class Health(BaseModel):
     version: str
 
 
+class Readiness(BaseModel):
+    """Whether the console can take requests; `problems` names each reason why not."""
+
+    ready: bool
+    problems: list[str]
+
+
 class Problem(BaseModel):
     """A refusal, in one sentence."""
 

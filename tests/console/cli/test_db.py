@@ -222,3 +222,15 @@ NOTHING = WentBack(
 )
 def test_a_restore_tells_what_went_back_and_nothing_else(changes, said):
     assert list(_went_back(replace(NOTHING, **changes))) == said
+
+
+def test_a_drill_restores_elsewhere_and_leaves_the_database_alone(tmp_path, capsys):
+    url, copy = database_url(), tmp_path / "friday.db"
+    assert run_command(["db", "backup", str(copy)]) == 0
+    before = chain_end(url)
+    assert run_command(["db", "drill", str(copy)]) == 0
+    assert "can be restored" in capsys.readouterr().out
+    assert chain_end(url) == before
+    copy.write_bytes(copy.read_bytes()[:5_000])
+    assert run_command(["db", "drill", str(copy)]) == 1
+    assert "name another file" in capsys.readouterr().err

@@ -291,7 +291,7 @@ def _messages(value: Any, role: str) -> Iterator[Any]:
 def _are_parts(value: Any) -> bool:
     if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
         return False
-    return all(one["type"] in _PART_TYPES if "type" in one else _PARTS & one.keys() for one in value)
+    return all(str(one["type"]) in _PART_TYPES if "type" in one else _PARTS & one.keys() for one in value)
 
 
 def _found_messages(value: Any, role: str) -> Iterator[Any]:

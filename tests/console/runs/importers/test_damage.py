@@ -174,3 +174,18 @@ def test_a_cut_anywhere_is_refused(tmp_path, format):
 def test_a_rejection_is_a_sentence_that_ends_and_shows_endless_names_by_their_beginning():
     refused = UnreadableFile("log", f"not read: {'[' * 9_000} of the log", 3)
     assert refused.reason == f"not read: {'[' * 120}… of the log."
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"type": ["text"], "part": {}, "sessionID": "s"},
+        {"type": {}, "data": {}, "timestamp": 1},
+        {"environment": ["shop"], "spans": [{"attributes": {"environment": []}}]},
+    ],
+)
+def test_a_list_where_a_word_belongs_is_no_crash(tmp_path, record):
+    path = tmp_path / "log"
+    path.write_bytes(orjson.dumps(record))
+    for format in ("auto", "opencode", "gemini-cli", "otel", "inspect"):
+        assert read(path, format) <= 1

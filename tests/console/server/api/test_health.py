@@ -9,7 +9,10 @@ import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from console.database import writing
+from console.gate.policy.replaced import choose
 from console.server.api.routes import API
+from storage.tables import ReplacedPolicy
 
 DOCUMENT = API.openapi()
 OPERATIONS = [(method, path) for path, item in DOCUMENT["paths"].items() for method in item]
@@ -29,6 +32,23 @@ def test_health_tells_how_long_the_oldest_has_waited_and_the_server_stops_at_onc
         assert server.stop() < 10
         assert waiting.result(timeout=5).status_code == 202
     assert "Traceback" not in server.said()
+
+
+def test_ready_names_what_a_console_still_waits_for(serve):
+    server = serve()
+    assert server.client.get("/ready").json() == {"ready": True, "problems": []}
+    replaced = {"epoch": 1, "version": 1, "text": "default: ask", "digest": "d", "author": "ada", "created_ms": 1}
+    with writing() as session:
+        session.add(ReplacedPolicy(run="*", **replaced))
+    said = server.client.get("/ready")
+    assert (said.status_code, said.json()["ready"]) == (503, False)
+    assert "inferact policy set" in said.json()["problems"][0]
+    with writing() as session:
+        choose(session, "*", 2)
+        session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    said = server.client_with("").get("/ready")
+    assert said.status_code == 503
+    assert "inferact db upgrade" in said.json()["problems"][0]
 
 
 def test_metrics_are_counts_that_prometheus_reads(api, admin, question):
@@ -63,6 +83,7 @@ def test_the_document_is_served_and_names_every_operation(api):
         "/api/v1/trajectories",
         "/v1/traces",
         "/api/v1/health",
+        "/api/v1/ready",
         "/api/v1/metrics",
     }
 
@@ -85,7 +106,7 @@ def test_every_operation_says_what_it_does_and_how_it_refuses(method, path):
     said = DOCUMENT["paths"][path][method]
     assert said["description"].endswith(".")
     assert "403" in said["responses"]
-    assert ("401" in said["responses"]) == (path != "/api/v1/health")
+    assert ("401" in said["responses"]) == (path not in ("/api/v1/health", "/api/v1/ready"))
     assert {one["name"] for one in said.get("parameters", []) if one["in"] == "path"} == (
         {"check_id"} if "{check_id}" in path else set()
     )
