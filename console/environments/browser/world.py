@@ -33,6 +33,12 @@ _LINES = 60
 _ACTED_ON = frozenset({"button", "checkbox", "combobox", "link", "menuitem", "radio", "searchbox", "slider"})
 _ACTED_ON |= {"spinbutton", "switch", "tab", "textbox"}
 _SILENT = frozenset({"generic", "none", "InlineTextBox", "RootWebArea", "LineBreak", "ListMarker", "MenuListPopup"})
+_ALONE = [
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--disable-preconnect",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+]
+"""Chromium's options against connections that no request handler sees, such as those opened in advance."""
 _FIXED = """
   let seed = 1; Math.random = () => (seed = seed * 16807 % 2147483647) / 2147483647;
   const then = 1700000000000, RealDate = Date;
@@ -73,9 +79,11 @@ class BrowserWorld(World):
         self._may_send, self._success, self._top = False, False, 0
         self._answer: str | None = None
         self._playwright, browser = _launch()
-        context = browser.new_context(locale="en-GB", timezone_id="UTC", viewport={"width": 1280, "height": 900})
+        view = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block"}
+        context = browser.new_context(locale="en-GB", timezone_id="UTC", **view)
         context.add_init_script(_FIXED)
         context.route("**/*", self._serve)
+        context.route_web_socket("**/*", lambda socket: socket.close())
         self._page = context.new_page()
         context.on("page", lambda other: other.close())
         self._page.on("dialog", self._reply)
@@ -241,7 +249,7 @@ def _launch() -> tuple[Any, Any]:
             "The browser world needs Playwright and Chromium. Run: pip install 'inferact-console[browser]'"
         ) from missing
     try:
-        return started, started.chromium.launch(executable_path=path)
+        return started, started.chromium.launch(executable_path=path, args=_ALONE)
     except Exception as failed:
         started.stop()
         raise BadInput("Chromium cannot start. Run: playwright install chromium") from failed

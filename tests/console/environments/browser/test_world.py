@@ -1,6 +1,8 @@
 """Pages in a browser: the tree with names, every action, what may send data, and a review over a whole run."""
 
 import shutil
+import socketserver
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -109,6 +111,28 @@ def test_nothing_is_sent_without_a_critical_pattern_and_no_other_site_is_reached
     assert "so nothing was sent." in deleted[0]
     assert sent == []
     assert with_source(BROWSER, str(folder)).critical == ("click[submit-*]", "click[button-remove-*]")
+
+
+def test_no_script_reaches_a_server(folder):
+    reached = []
+
+    class Listening(socketserver.BaseRequestHandler):
+        def handle(self):
+            reached.append(self.request.recv(200))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Listening) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        there = f"127.0.0.1:{server.server_address[1]}"
+        (folder / "out.html").write_text(f"""<title>Out</title><p id=told>Trying</p><img src="http://{there}/image">
+            <iframe src="http://{there}/frame"></iframe><button onclick="navigator.sendBeacon('http://{there}/b', 'x');
+            fetch('http://{there}/f').catch(() => told.textContent = 'Failed'); new WebSocket('ws://{there}/w');
+            new EventSource('http://{there}/e'); navigator.serviceWorker.register('worker.js').catch(() => 0);
+            open('http://{there}/o')">Try</button>""")
+        (folder / "worker.js").write_text(f"fetch('http://{there}/s')")
+        (_, *steps), _ = played(folder, "goto[out.html]", "click[button-try]", "scroll[down]", "go_back")
+        server.shutdown()
+    assert reached == []
+    assert "Try" in steps[0][0]
 
 
 def test_other_actions_and_impossible_ones(folder):
