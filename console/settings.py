@@ -150,7 +150,7 @@ class Registry(UserDict[str, Entry]):
     def register(self, name: str, entry: Entry) -> None:
         """Add an entry; raise BadInput if the name is malformed or taken, or if the entry has the wrong type."""
         if not _NAME.fullmatch(name):
-            raise BadInput(f"{name!r} is not a valid name: use lower-case letters, digits and single hyphens.")
+            raise BadInput(f"{name!r} is not a valid name. Use lower-case letters, digits and single hyphens.")
         if name in self.data:
             taken = "built in" if name in self.built_in else "taken by another plug-in"
             raise BadInput(f"The name {name!r} is {taken}. Choose another name.")

@@ -41,7 +41,7 @@ def backup(url: str, target_path: str | Path) -> Path:
     target = Path(target_path).expanduser().absolute()
     source = _database_file(url)
     if not source.exists():
-        raise StorageError(f"Nothing to back up at {source}: the database is missing. Check INFERACT_DATABASE_URL.")
+        raise StorageError(f"The database {source} is missing, so it cannot be backed up. Check INFERACT_DATABASE_URL.")
     target.parent.mkdir(parents=True, exist_ok=True)
     refuse_there(target)
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")

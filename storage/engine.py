@@ -308,7 +308,7 @@ class DatabaseFile:
         self._log_size, self._seen = log.st_size, _state(file)
 
     def _unusable(self, what: str) -> DatabaseUnusable:
-        return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
+        return DatabaseUnusable(f"The database file {self._path} {what}. {HOW_TO_GO_ON}.")
 
     def _verify_log(self, anchor: sqlite3.Connection) -> None:
         """Raise DatabaseUnusable if the WAL was removed, replaced or truncated; copy a removed WAL to the file."""
@@ -318,8 +318,8 @@ class DatabaseFile:
             if not self._log_path.exists():
                 with suppress(sqlite3.Error):
                     anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            raise DatabaseUnusable(f"The write-ahead log {self._log_path} was removed; {HOW_TO_GO_ON}.")
-        cut = DatabaseUnusable(f"The write-ahead log {self._log_path} was emptied or overwritten; {HOW_TO_GO_ON}.")
+            raise DatabaseUnusable(f"The write-ahead log {self._log_path} was removed. {HOW_TO_GO_ON}.")
+        cut = DatabaseUnusable(f"The write-ahead log {self._log_path} was emptied or overwritten. {HOW_TO_GO_ON}.")
         magic = os.pread(self._log_header, len(_LOG_MAGIC), 0)
         if magic and magic != _LOG_MAGIC:
             raise cut

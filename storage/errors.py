@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-HOW_TO_GO_ON = "stop the console, restore the file or a backup (inferact db restore FILE), and start it again"
+HOW_TO_GO_ON = "Stop the console, restore the file or a backup (inferact db restore FILE), and start the console again"
 
 
 class StorageError(Exception):
@@ -70,6 +70,6 @@ def sentence_of(error: BaseException | None, path: Path | None = None) -> str | 
         sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so the change was not stored. Try again in a moment.",
         sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so the change was not stored; "
         "check the disk, then try again.",
-        sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",
-        sqlite3.SQLITE_NOTADB: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",
+        sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}). {HOW_TO_GO_ON}.",
+        sqlite3.SQLITE_NOTADB: f"{named} is damaged ({error}). {HOW_TO_GO_ON}.",
     }.get(code)

@@ -304,7 +304,7 @@ def _refuse_other_ids(db: Transaction, table: str) -> None:
     same = f"SELECT 1 FROM main.{table} m JOIN replaced.{table} r ON m.id = r.id OR m.name_key = r.name_key"
     if db.rows(f"{same} WHERE (m.id = r.id) <> (m.name_key = r.name_key) LIMIT 1"):
         raise StorageError(
-            f"Access cannot be kept: the row numbers in {table} differ, so the backup is from another database. "
+            f"Access cannot be kept, because the row numbers in {table} show that the backup is from another database. "
             "Restore without --keep-access."
         )
 

@@ -161,7 +161,7 @@ def test_doctor_lists_every_plugin_with_its_state(used):
     odd = {one["name"]: one["state"] for one in plugins if one["package"] == "inferact-odd"}
     assert odd.pop("misplaced").startswith("Unknown group: use one of inferact.detectors, inferact.importers, ")
     assert odd == {
-        "Seam Detector": "'Seam Detector' is not a valid name: use lower-case letters, digits and single hyphens.",
+        "Seam Detector": "'Seam Detector' is not a valid name. Use lower-case letters, digits and single hyphens.",
         "another-name": "The entry 'seam-detector' has the entry point name 'another-name'. Use one name.",
         "cracked": "ModuleNotFoundError: No module named 'a_module_that_does_not_exist'",
         "no-actor": "The entry is of type Detector. Give console.actors.move.Actor.",

@@ -105,7 +105,7 @@ def _read_heads(head: str) -> list[tuple[int, str]]:
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
 def backup_database(
-    target: Annotated[Path, typer.Argument(help="The file to create; with --keep, the folder of the backups.")],
+    target: Annotated[Path, typer.Argument(help="The file to create, or with --keep the folder of the backups.")],
     keep: Annotated[
         int | None,
         typer.Option(min=1, help="Write a dated file into the folder, and remove all but the newest N of them."),

@@ -34,10 +34,10 @@ _UP_WITHIN_S = 60.0
 
 def demo(
     no_serve: Annotated[
-        bool, typer.Option("--no-serve", help="Only fill the database; do not start the console.")
+        bool, typer.Option("--no-serve", help="Only fill the database, without starting the console.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run the agents again in a new run; existing runs are kept.")
+        bool, typer.Option("--fresh", help="Run the agents again in a new run, and keep existing runs.")
     ] = False,
     browser: Annotated[bool, typer.Option(help="Open the console in a browser.")] = True,
     host: Host = None,

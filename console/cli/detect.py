@@ -275,7 +275,7 @@ def tune(
     run: RunName,
     method: Annotated[str, typer.Option(help="The detector's name.")],
     dev_size: Annotated[
-        int, typer.Option(min=1, help="Number of trajectories to tune on; the others are the test set.")
+        int, typer.Option(min=1, help="Number of trajectories to tune on. The other trajectories are the test set.")
     ] = 50,
     seed: Annotated[int, typer.Option(help="Random seed that selects the trajectories to tune on.")] = 0,
     as_json: Json = False,

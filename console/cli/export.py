@@ -28,7 +28,7 @@ def export_file(
     kind: Annotated[str, typer.Argument(help=f"One of {_KINDS}, or a layout of a plug-in.")],
     out: Annotated[
         Path,
-        typer.Option("--out", help=f"The file to create (.csv, .jsonl, .parquet, or .zip for a study; {_SUFFIXES})."),
+        typer.Option("--out", help=f"The file to create (.csv, .jsonl, .parquet, .zip for a study, {_SUFFIXES})."),
     ],
     run: Annotated[str | None, typer.Option("--run", help="The run's name, or the study's for `export study`.")] = None,
     study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,

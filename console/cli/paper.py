@@ -39,7 +39,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "world": (
         list[str] | None,
         typer.Option(
-            "--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER or browser=FOLDER. Repeatable."
+            "--world", help="Sources: webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER. Repeatable."
         ),
         None,
     ),

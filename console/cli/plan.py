@@ -17,7 +17,7 @@ from console.trials.planning import training, versions
 app = noun("Learn plans for Actors; show, edit and pin their versions.", "plan list")
 
 Name = Annotated[str, typer.Argument(help="The plan's name.")]
-TaskType = Annotated[str, typer.Option("--type", help="The task type of the plan; empty for all types.")]
+TaskType = Annotated[str, typer.Option("--type", help="The task type of the plan, or an empty text for all types.")]
 _SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
 
 

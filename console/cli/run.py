@@ -77,7 +77,9 @@ app = noun("Start runs, show their status, run the next trial.", "run list")
 
 Worlds = Annotated[
     list[str] | None,
-    typer.Option("--world", help="webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER or browser=FOLDER. Repeatable."),
+    typer.Option(
+        "--world", help="Sources: webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER. Repeatable."
+    ),
 ]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to run at the same time.")]
 

@@ -114,7 +114,7 @@ def simulate_participants(
         bool,
         typer.Option(
             "--beside-people",
-            help="With --all: allow a dry run although people take part; reports mention the dry run.",
+            help="With --all: allow a dry run although people take part. Reports mention the dry run.",
         ),
     ] = False,
     as_json: Json = False,

@@ -167,7 +167,9 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
 @run_by_default(app)
 def list_trajectories(
     run: AnyRun = None,
-    search: Annotated[str, typer.Option(help="Only trajectories with these words; refund* matches a prefix.")] = "",
+    search: Annotated[
+        str, typer.Option(help="Only trajectories with these words. A word such as refund* matches a prefix.")
+    ] = "",
     place: Annotated[
         str, typer.Option("--in", help=f"Where to search: {', '.join(trajectory_list.PLACES)}.")
     ] = "anywhere",

@@ -190,8 +190,9 @@ def recalibrate(
     bad = [labels[checkpoint_key(one)][0] for one in known]
     if min(sum(bad), len(bad) - sum(bad)) < LEAST_OF_EACH:
         raise Refused(
-            f"Reviewers found {sum(bad)} misaligned and {len(bad) - sum(bad)} aligned among those that {detector} "
-            f"judged in {run.name}; at least {LEAST_OF_EACH} of each are needed. Review more items first."
+            f"Reviewers found {sum(bad)} misaligned and {len(bad) - sum(bad)} aligned among the actions that "
+            f"{detector} judged in {run.name}, but at least {LEAST_OF_EACH} of each are needed. Review more items "
+            "first."
         )
     scores, tasks = [_read_score(one) for one in known], [labels[checkpoint_key(one)][1] for one in known]
     curve, held_out = fit_curve(method, scores, bad, tasks, seed)

@@ -104,7 +104,7 @@ def _plain(message: Any) -> Message:
         return message
     if not hasattr(message, "model_dump"):
         raise BadInput(
-            f"{type(message).__name__} is not a message: give mappings, or the messages of the OpenAI client."
+            f"{type(message).__name__} is not a message. Give mappings, or the messages of the OpenAI client."
         )
     plain: dict[str, Any] = orjson.loads(orjson.dumps(message.model_dump(exclude_none=True)))
     return plain

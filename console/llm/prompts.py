@@ -94,7 +94,9 @@ def render(name: str, **values: Any) -> str:
     except jinja2.UndefinedError as broken:
         needed = list_slots(name)
         missing = ", ".join(sorted(needed - values.keys())) or str(broken)
-        raise BadInput(f"The prompt {name} needs {missing}; its slots are {', '.join(sorted(needed))}.") from broken
+        raise BadInput(
+            f"The prompt {name} needs values for {missing}. Its slots are {', '.join(sorted(needed))}."
+        ) from broken
     except jinja2.TemplateSyntaxError as broken:
         raise _unreadable(name, broken) from broken
     except jinja2.TemplateNotFound as broken:

@@ -90,7 +90,7 @@ def test_no_answer_is_taken_once_the_file_is_not_the_one_that_was_opened(url, pa
     for _ in range(2):
         with pytest.raises(DatabaseUnusable, match=sentence):
             queue.decide(item_id=second.item_id, reviewer="ann", token=second.token, now_ms=2, undo_ms=0, **answer("b"))
-    with pytest.raises(DatabaseUnusable, match="stop the console"):
+    with pytest.raises(DatabaseUnusable, match="Stop the console"):
         add(url, "into the void")
     with pytest.raises(DatabaseUnusable):
         names(url)

@@ -138,7 +138,9 @@ def require_columns(frame: pd.DataFrame, *columns: str) -> None:
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(map(str, frame.columns))
-            raise BadInput(f"The table has no column {column!r}; it has {known}. Add the column and compute again.")
+            raise BadInput(
+                f"The table has no column {column!r}. The columns are {known}. Add the column and compute again."
+            )
 
 
 @contextmanager

@@ -55,8 +55,8 @@ def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER) -> tuple[
     if len(twice):
         row = twice.iloc[0]
         raise BadInput(
-            f"{row['participant']} has two rows for condition {row['condition']}, trial {row['trial']}; "
-            "add up their tasks and compute again."
+            f"{row['participant']} has two rows for condition {row['condition']}, trial {row['trial']}. Add up "
+            "the tasks of both rows and compute again."
         )
     held = frame[frame["tasks"] > 0]
     groups = held.groupby(["condition", "trial"], sort=True)

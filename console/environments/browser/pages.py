@@ -56,7 +56,7 @@ def read_page_tasks(folder: str) -> PageTasks:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as missing:
-        raise UnreadableFile(str(path), "a folder of pages needs this file; write it") from missing
+        raise UnreadableFile(str(path), "a folder of pages needs this file. Write the file") from missing
     return read_yaml(text, PageTasks, str(path))
 
 

@@ -163,7 +163,7 @@ def get_gate_run(session: Session, name: str) -> tables.Run:
     """Return the gate run of that name; raise Unknown if there is none, or Refused if the run is of another kind."""
     run = runs.get(session, name)
     if run.kind != RunKind.GATE:
-        raise Refused(f"{name} is of kind {run.kind}; only a gate's run has a policy. Name a gate's run.")
+        raise Refused(f"{name} is of kind {run.kind}, but only a gate's run has a policy. Name a gate's run.")
     return run
 
 

@@ -71,8 +71,8 @@ def check_pattern(pattern: str) -> None:
     """Raise BadInput if the pattern is blank or looks like a comparison or a character class, which globs lack."""
     if not pattern.strip() or _SENSELESS.search(pattern):
         raise BadInput(
-            f"The pattern {pattern!r} is empty or contains a comparison. Use only * and ?; compare numbers in a "
-            "policy (`when: args.amount > 100`)."
+            f"The pattern {pattern!r} is empty or contains a comparison. Use only * and ?, and compare numbers in "
+            "a policy (`when: args.amount > 100`)."
         )
 
 
@@ -302,7 +302,7 @@ class _WrittenRule(BaseModel):
     @classmethod
     def _can_widen(cls, value: Any, info: ValidationInfo) -> Any:
         if value is not None and not info.data.get("who"):
-            raise ValueError("needs `who`; without `who`, everyone may decide already")
+            raise ValueError("needs `who`, because without `who` every reviewer may decide")
         return value
 
     def to_rule(self, place: int) -> Rule:

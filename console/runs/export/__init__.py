@@ -81,7 +81,8 @@ def export_layout(
     unpacked = chosen.suffix == "zip" and not path.suffix
     if not unpacked and path.suffix != f".{chosen.suffix}":
         raise BadInput(
-            f"The {layout} layout needs a .{chosen.suffix} file; {path.name!r} has another suffix. Change the suffix."
+            f"The {layout} layout needs a .{chosen.suffix} file, but {path.name!r} has another suffix. Change the "
+            "suffix."
         )
     if unpacked and path.exists():
         raise BadInput(f"{path} already exists. Choose a new folder for --out.")

@@ -160,7 +160,7 @@ def _begin(at: CheckId, who: Asker) -> GateDecision:
     if decision.reason is Reason.VOID:
         raise HTTPException(410, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
-        raise Refused(f"Check {at} has already begun, so the action may have run; find out whether the action ran.")
+        raise Refused(f"Check {at} has already begun, so the action may have run. Find out whether the action ran.")
     return decision
 
 

@@ -65,8 +65,8 @@ def provider() -> Provider | None:
     url, client_id, secret = parts
     if not url or not client_id or not secret:
         raise BadInput(
-            "INFERACT_OIDC_METADATA_URL, INFERACT_OIDC_CLIENT_ID and INFERACT_OIDC_CLIENT_SECRET belong together; "
-            "set all three, or none."
+            "INFERACT_OIDC_METADATA_URL, INFERACT_OIDC_CLIENT_ID and INFERACT_OIDC_CLIENT_SECRET belong "
+            "together. Set all three variables, or none."
         )
     address = urlsplit(url)
     if address.scheme != "https" and not (address.scheme == "http" and is_loopback(address.hostname or "")):

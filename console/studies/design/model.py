@@ -155,7 +155,7 @@ class Estimands(DesignPart):
                 if name not in FACTORS:
                     raise ValueError(f"{name!r} is not a factor. Use {', '.join(FACTORS)}")
             if a == b:
-                raise ValueError(f"{a} occurs twice; an interaction needs two different factors")
+                raise ValueError(f"{a} occurs twice, but an interaction needs two different factors")
         return given
 
 
@@ -296,7 +296,7 @@ class Design(DesignPart):
             raise ValueError("factors and conditions are both given. Leave out the factors or the conditions")
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
-            raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
+            raise ValueError(f"factors make {count} conditions, but at most {MOST_CONDITIONS} can be compared")
         return self
 
     @model_validator(mode="after")

@@ -129,8 +129,8 @@ def _check(design: Design) -> None:
         detector(condition.levels["detector"])
         if design.source.actor == "replay" and unattended(condition.levels):
             raise BadInput(
-                f"conditions: {condition.name} has feedback none, but a replay has recorded trials only; "
-                "use nl or binary."
+                f"conditions: {condition.name} has feedback none, but a replay has recorded trials only. Use nl or "
+                "binary."
             )
 
 

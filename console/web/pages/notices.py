@@ -46,7 +46,7 @@ _EVENTS = {
 
 _WORKERS = {
     WorkerStatus.WORKING: gettext_noop("Working"),
-    WorkerStatus.DRAINING: gettext_noop("Ending after its job"),
+    WorkerStatus.DRAINING: gettext_noop("Stops after the current job"),
     WorkerStatus.STOPPED: gettext_noop("Stopped"),
     GONE: gettext_noop("Gone without a heartbeat"),
 }
@@ -118,7 +118,7 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
 def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
     st.header(_("Workers"), anchor=False)
     if not listed:
-        show_empty_state(_("No worker has run"), _("Start `inferact worker`, so that runs continue by themselves."))
+        show_empty_state(_("No worker has run"), _("Start `inferact worker`, so that runs continue automatically."))
         return
     rows = [
         {

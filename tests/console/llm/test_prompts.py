@@ -35,7 +35,7 @@ def test_the_packaged_templates_are_listed():
 
 def test_a_missing_slot_is_named_with_those_there_are():
     with pytest.raises(
-        BadInput, match=r"token/webshop/judge needs instruction, option_b; its slots are instruction, option_a"
+        BadInput, match=r"token/webshop/judge needs values for instruction, option_b\. Its slots are instruction"
     ):
         prompts.render("token/webshop/judge", trajectory="t", option_a="True")
 

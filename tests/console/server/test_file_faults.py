@@ -32,7 +32,7 @@ def test_the_api_stops_and_health_is_red(serve, question, data_dir, fault):
     for _ in range(2):
         refused = server.client.post("/checks", json=question())
         assert refused.status_code == 503
-        assert "stop the console" in refused.json()["error"]
+        assert "Stop the console" in refused.json()["error"]
     if fault == "removed":
         assert not path.exists()
     if fault == "log removed":

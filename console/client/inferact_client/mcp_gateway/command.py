@@ -83,7 +83,9 @@ def _with_token(app: Any, token: str) -> Any:
 def _token() -> str:
     token = os.environ.get(TOKEN, "")
     if len(token) < 16:
-        raise ClientError(f"Set {TOKEN} to a secret of at least 16 characters; MCP clients send it as a bearer token.")
+        raise ClientError(
+            f"Set {TOKEN} to a secret of at least 16 characters, which MCP clients send as a bearer token."
+        )
     return token
 
 

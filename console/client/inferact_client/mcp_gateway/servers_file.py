@@ -83,7 +83,9 @@ def read_gateway(path: Path) -> GatewaySpec:
 def _read_server(name: str, given: object, folder: Path) -> ServerSpec:
     where = f"servers.{name}"
     if not _NAME.fullmatch(name):
-        raise ClientError(f"{where}: use lower-case letters, digits and single separators for the server's name.")
+        raise ClientError(
+            f"{where}: the server's name is invalid. Use lower-case letters, digits and single separators."
+        )
     known = _fields(_expand(given, where), where, {"trust_annotations", *_STDIO, *_HTTP}, set())
     if ("command" in known) == ("url" in known):
         raise ClientError(f"{where} needs a command or a url, but not both. Correct the entry.")

@@ -36,7 +36,7 @@ def decided():
 def test_a_removed_file_is_said_and_the_words_stay(reviewing, words, data_dir):
     (data_dir / "console.db").unlink()
     press(reviewing, "reject")
-    assert "was removed; stop the console" in words(reviewing)
+    assert "was removed. Stop the console" in words(reviewing)
     assert WORDS in [shown.value for shown in reviewing.code]
     assert "Nothing to review yet" not in words(reviewing)
     assert not (data_dir / "console.db").exists()
@@ -101,4 +101,4 @@ def test_damage_is_said_and_not_taken_for_an_empty_queue(open_page, kettles, wor
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     path.write_bytes(b"garbage" * 9_000)
-    assert "stop the console" in words(at.run())
+    assert "Stop the console" in words(at.run())
