@@ -311,6 +311,13 @@ def spoken(role: str, *parts: dict) -> dict:
     return {"info": {"id": role, "role": role, "sessionID": "s"}, "parts": list(parts)}
 
 
+DETAILS = "<environment_details>\n# Current Mode\nACT MODE\n</environment_details>"
+
+
+def said(role: str, *texts: str) -> dict:
+    return {"role": role, "content": [{"type": "text", "text": text} for text in texts]}
+
+
 SESSIONS = {
     "copilot chat: an export": Probe(
         "copilot-chat",
@@ -358,6 +365,35 @@ SESSIONS = {
         ["bash view -"],
         ["a.py", "no", ""],
         left_out={"event of type user.shrugged": 1},
+    ),
+    "cline: calls in tags, a result over two texts, feedback": Probe(
+        "cline",
+        orjson.dumps(
+            [
+                said("user", "<task>\nGreet\n</task>", DETAILS),
+                said("assistant", "I write.\n<write_to_file>\n<path>a</path>\n<content>\n<b>x</b>\n</content>\n</write_to_file>\n<read_file>\n<args><file><path>a</path></file><file><path>b</path></file></args>\n</read_file>"),
+                said("user", "[write_to_file for 'a'] Result:", "saved", "<feedback>\nNow test\n</feedback>", "Tool [read_file] was not executed because", DETAILS),
+                said("assistant", '<use_mcp_tool>\n<server_name>s</server_name>\n<arguments>\n{"n": 1}\n</arguments>\n</use_mcp_tool>'),
+                said("user", "[use_mcp_tool for 's'] Result:\nsent", DETAILS),
+                said("assistant", "<execute_command>\n<command>rm"),
+            ]
+        ),
+        ["write_to_file read_file", "use_mcp_tool -"],
+        ["saved", "Tool [read_file] was not executed because", "sent", ""],
+        left_out={"call of execute_command written as tags without an end (it stays in the text)": 1},
+    ),
+    "cline: native calls with results as texts": Probe(
+        "cline",
+        orjson.dumps(
+            [
+                said("user", "<task>\nGreet\n</task>", "# task_progress RECOMMENDED", DETAILS),
+                {"role": "assistant", "content": [{"type": "text", "text": "A <read_file>\n<path>x</path></read_file>"}, *({"type": "tool_use", "id": name, "name": name, "input": {"path": "a"}} for name in ("read_file", "list_files"))]},
+                said("user", "[list_files for 'a'] Result:\nb", "[read_file for 'a'] Result:\ntext", DETAILS),
+                {"role": "assistant", "content": "Done."},
+            ]
+        ),
+        ["read_file list_files -"],
+        ["text", "b", ""],
     ),
     "opencode: an export": Probe(
         "opencode",
