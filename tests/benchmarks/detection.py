@@ -40,6 +40,8 @@ GOALS = {
     "requests_panel_of_seven": ["<=", 6],
     "requests_inferact": ["<=", 2],
     "requests_inferact_midway": ["<=", 3],
+    "requests_table": ["<=", 2],
+    "requests_table_per_further_checkpoint": ["<=", 1],
     "inferact_20_over_latency": ["<=", 4.5],
     "panel_20_over_latency": ["<=", 12.5],
     "time_over_waves": ["<=", 1.15],
@@ -70,12 +72,21 @@ def counted(url: str) -> dict[str, float]:
     requests = asked(url, lambda: judge(shared, *SEVEN))[0]
     again = asked(url, lambda: judge(shared, *SEVEN))[0]
     midway = asked(url, lambda: judge(chore, *INFERACT))[0]
+    table = asked(url, lambda: judge(imported("table", 1), "requirements"))
+    errands = imported("errands", 1, environment="alfworld")
+    first, later = asked(url, lambda: judge(errands, "requirements"))
+    checked = max(1, later.reports[0].judged)
     tokens = {name: found.reports[0].prompt_tokens for name, (_, found) in zip(SEVEN, panel, strict=True)}
     return {
         "requests_panel_of_seven": requests,
         "requests_inferact": panel[0][0] + panel[1][0],
         "requests_inferact_midway": midway,
+        "requests_table": table[0],
+        "requests_table_per_further_checkpoint": (first - 1) / checked,
         "requests_second_run": again,
+        "prompt_tokens_direct": tokens["direct"],
+        "prompt_tokens_inferact": tokens["inferact-prob"],
+        "prompt_tokens_table": table[1].reports[0].prompt_tokens,
         "inferact_prompt_tokens_over_direct": tokens["inferact-prob"] / tokens["direct"],
         "self_consistency_prompt_tokens_over_direct": tokens["self-consistency"] / tokens["direct"],
     }

@@ -18,7 +18,7 @@ from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
 LONGEST = 20_000
 _DIGIT = re.compile(r"\d")
-_ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}")
+_ISO = re.compile(r"(?<!\d)(\d{4})([/-])(\d{1,2})\2(\d{1,2})(?!\d)")
 _CJK_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
 _DOTTED = re.compile(r"(?<![\d.v])(\d{1,2})\.(\d{1,2})\.(?:(\d{4}|\d{2})(?!\d)|(?!\d))")
 _SLASHED = re.compile(r"(?<![\d/])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])")
@@ -170,7 +170,7 @@ def _dates(text: str) -> Found:
     if not _DIGIT.search(text):
         return
     for match in _ISO.finditer(text):
-        yield match[0], *match.span()
+        yield from _dated(match.span(), match[1], match[3], match[4])
     for match in _CJK_DATE.finditer(text):
         yield from _dated(match.span(), match[1], match[2], match[3])
     for match in _DOTTED.finditer(text):

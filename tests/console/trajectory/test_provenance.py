@@ -66,6 +66,7 @@ def test_a_small_number_counts_only_where_its_thing_is_named() -> None:
     assert source("Order one cable, please.", "quantity", 10, stock) is AGENT
     assert source("Order one cable, please.", "quantity", 1, stock) is USER
     assert source("Buche 3 Nächte.", "nights", 3) is USER
+    assert source("Remind me on 2026/11/02.", "due", "2026-11-02") is USER
     assert source("1. No insurance.\n2. Use my card, and add what is left to the other one.", "nights", 1) is AGENT
     other = Step("", 'get_trip({"id": "T7"})', '{"trip_id": "T7", "bags": 0}')
     assert source("Book another trip for me.", "bags", 0, other) is AGENT
