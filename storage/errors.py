@@ -57,8 +57,22 @@ class AlreadyDelivered(QueueRefusal):
     """The decision has already reached the agent and can no longer be undone."""
 
 
+_CUT = "08"
+_SERVER = (
+    (_CUT, "The connection to the database server was cut, so the change may be missing; reload, then try again."),
+    ("57P0", "The database server is stopping, so the change may be missing; reload, then try again."),
+    ("40", "The database is busy, so the change was not stored; try again in a moment."),
+    ("53", "The database server has no space or connection left, so the change was not stored; ask its operator."),
+    ("25006", "The database server accepts no changes now, so the change was not stored; ask its operator."),
+)
+"""Sentences by the beginning of PostgreSQL's error state; an error without a state is a cut connection."""
+
+
 def sentence_of(error: BaseException | None, path: Path | None = None) -> str | None:
-    """Describe an SQLite error about the file in one sentence; return None for any other error."""
+    """Describe an error about SQLite's file or PostgreSQL's server in one sentence; return None for any other error."""
+    if type(error).__module__.startswith("psycopg"):
+        state = getattr(error, "sqlstate", None) or _CUT
+        return next((sentence for begin, sentence in _SERVER if state.startswith(begin)), None)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if not code:
         return None

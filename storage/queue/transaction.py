@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Dialect, text
+from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
 from storage.audit_chain import append_raw, link_touched
@@ -58,7 +59,13 @@ class Transaction:
         if not self._url:
             raise StorageError("These statements belong to a session, which commits them. Remove the `with`.")
         self._engine = engine(self._url, self._durability, writes=not self._waits)
-        self._connection, self._dialect = borrow(self._engine, waits=self._waits), self._engine.dialect
+        self._dialect = self._engine.dialect
+        try:
+            self._connection = borrow(self._engine, waits=self._waits)
+        except (DBAPIError, self._dialect.loaded_dbapi.DatabaseError) as error:
+            if (sentence := sentence_of(getattr(error, "orig", error))) is None:
+                raise
+            raise DatabaseUnusable(sentence) from error
         self._cursor = self._connection.cursor()
         if self._dialect.name == "sqlite":
             try:
@@ -79,12 +86,10 @@ class Transaction:
                 if not self._waits:
                     link_touched(self._cursor, server=self._dialect.name != "sqlite")
                 self._connection.commit()
-        except sqlite3.DatabaseError as failure:
+        except self._dialect.loaded_dbapi.DatabaseError as failure:
             error = failure
         finally:
-            # After a commit there is nothing left to roll back; after an error, or a failed commit, everything is.
-            self._connection.rollback()
-            give_back(self._engine, self._connection, waits=self._waits)
+            self._roll_back()
         if error is not None and (sentence := sentence_of(error)) is not None:
             raise DatabaseUnusable(sentence) from error
         if kind is None and error is not None:
@@ -92,6 +97,18 @@ class Transaction:
         if kind is None and self._durability is Durability.FULL:
             # The commit is acknowledged only after this check.
             check_file(self._engine)
+
+    def _roll_back(self) -> None:
+        # After a commit there is nothing left to roll back; after an error, or a failed commit, everything is.
+        try:
+            self._connection.rollback()
+        except self._dialect.loaded_dbapi.OperationalError:
+            if self._dialect.name == "sqlite":
+                raise
+            # The server is gone; it has rolled back, and the pool must open another connection.
+            self._connection.invalidate()
+        else:
+            give_back(self._engine, self._connection, waits=self._waits)
 
     def append_event(self, **content: Any) -> None:
         """Append an event to the audit log; `content` holds the event's columns except id and salt."""

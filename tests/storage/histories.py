@@ -191,7 +191,7 @@ class Player:
             if move == "undo":
                 act("undo", lambda: queue.undo(**key, now_ms=now_ms(), lease_ms=LEASE_MS), **about)
             elif self.chance.random() < 0.3:
-                for decision in queue.due(run_id=1, now_ms=now_ms())[:5]:
+                for decision in (act("due", lambda: queue.due(run_id=1, now_ms=now_ms())) or [])[:5]:
                     self._deliver(decision)
 
     def _decide(self, held: dict[str, Any], twice: bool) -> None:
@@ -311,6 +311,9 @@ def _pair(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for line in lines:
         if "begins" in line:
             end = ends.get((line["who"], line["begins"]))
+            if end and "fell" in end:
+                # Its outcome is unknown, as that of a killed process.
+                end, line = None, {**line, "fell": end["fell"]}
             acts.append({**line, **({**end, "ended": end["at"], "at": line["at"]} if end else {})})
     return sorted(acts, key=lambda one: (one["at"], one["begins"]))
 

@@ -1,12 +1,14 @@
 """Eight processes at one queue, each killed now and then: their notes and the database tell the same story."""
 
+import re
 import time
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from storage.check import check
 from storage.queue import Queue
-from tests.postgres import BOTH
+from tests.postgres import BOTH, NEEDED
 from tests.storage.histories import Hasty, Unpaid, finish, judge, playing
 
 LOOKED_AT = {"acts", "snapshots"}
@@ -40,3 +42,28 @@ def test_killed_processes_neither_lose_nor_double_anything(url, stock, tmp_path)
 def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wrong):
     stock(url, 3_000)
     assert {*run(wrong(url), tmp_path, 4, 1.0, 4)} & CAUGHT[wrong]
+
+
+@pytest.mark.parametrize("url", [pytest.param("postgresql", marks=NEEDED)], indirect=True)
+def test_cut_connections_are_one_sentence_each_and_neither_lose_nor_double_anything(url, stock, tmp_path):
+    stock(url, 400)
+    server = create_engine(url, isolation_level="AUTOCOMMIT")
+    cut = text(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        " AND datname = current_database()"
+    )
+    with playing(Queue(url), tmp_path, 4, 3.0), server.connect() as connection:
+        cuts = 0
+        for _ in range(12):
+            time.sleep(0.2)
+            cuts += connection.execute(cut).scalar_one()
+    server.dispose()
+    finish(Queue(url), tmp_path)
+    found = judge(url, tmp_path)
+    assert cuts > 20
+    assert {*found} - {"fell"} == LOOKED_AT
+    assert found["acts"] > 100
+    falls = [line for path in tmp_path.glob("r*.jsonl") for line in path.read_text().splitlines() if '"fell"' in line]
+    assert falls
+    assert [line for line in falls if not re.search("server (was cut|is stopping)", line)] == []
+    assert check(url) == []

@@ -189,3 +189,10 @@ def test_a_list_where_a_word_belongs_is_no_crash(tmp_path, record):
     path.write_bytes(orjson.dumps(record))
     for format in ("auto", "opencode", "gemini-cli", "otel", "inspect"):
         assert read(path, format) <= 1
+
+
+@pytest.mark.parametrize("score", ["1.0-", "1.0e", "+", "1.0.0", "1e999"])
+def test_a_damaged_score_is_no_crash(tmp_path, score):
+    path = tmp_path / "log"
+    path.write_bytes(WEBSHOP.replace(b"max 1.0): 1.0", b"max 1.0): " + score.encode()))
+    assert read(path, "webshop-react") == 1
