@@ -156,12 +156,12 @@ async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelU
     if view.steps:
         chat.append({"role": "user", "content": f"Observation: {view.steps[-1].observation}"})
     about = {"success": ended.success, "answer": ended.answer, "sources": ended.sources}
-    summary = await _told(calls, chat, render_prompt(view, "summary", **about))
+    summary = await _ask_in_chat(calls, chat, render_prompt(view, "summary", **about))
     flaw = revision = ""
     if ablation.flaw and (view.plan or view.environment != "hotpotqa"):
-        flaw = await _told(calls, chat, render_prompt(view, "flaw", plan=view.plan))
+        flaw = await _ask_in_chat(calls, chat, render_prompt(view, "flaw", plan=view.plan))
     if ablation.revision and view.plan:
-        revision = await _told(calls, chat, render_prompt(view, "revision"))
+        revision = await _ask_in_chat(calls, chat, render_prompt(view, "revision"))
     result = "done" if ended.success else "not done"
     kept = [_kept(said, ablation) for said in ended.reviewers]
     reviewers = tuple(said for said in kept if said.flaw or said.revision or said.rejected)
@@ -198,7 +198,7 @@ def read_plan(reply: str) -> list[PlanLine] | None:
     return lines or None
 
 
-async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:
+async def _ask_in_chat(calls: ModelCalls, chat: list[Message], text: str) -> str:
     """Return the reply, and keep it in the chat with its question; return "" if the model refuses to answer."""
     asked = [*chat, *user_chat(text)]
     try:

@@ -190,7 +190,7 @@ class Evidence:
             return True
         if self.reading and term.kind is TermKind.NAME:
             return is_spoken_of(term, text)
-        own = [lowered(term.text)] if _spelled(lowered(term.text)) is not None else words(term.text)
+        own = [lowered(term.text)] if _read_number_word(lowered(term.text)) is not None else words(term.text)
         if term.kind in (*WORDS, TermKind.ATTRIBUTE, TermKind.NAME) and own:
             return all(_is_in(word, text, stems) for word in own)
         side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
@@ -254,7 +254,7 @@ def evidence_of(checkpoint: Checkpoint) -> Evidence:
 
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     """Return whether a text contains a word, also in another form, as a number, joined, or with one typing error."""
-    if (figure := _spelled(word)) is not None:
+    if (figure := _read_number_word(word)) is not None:
         return bool(re.search(rf"(?<!\d){figure}(?!\d)|{word}", text))
     if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
         return True
@@ -263,7 +263,7 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
 
 
-def _spelled(word: str) -> int | None:
+def _read_number_word(word: str) -> int | None:
     """Return the number that a word spells (`twenty-four`), or None if the word is not a number."""
     tens, _, ones = word.partition("-")
     if word in COUNTS:

@@ -55,13 +55,13 @@ def find_refused_parameter(status: int, message: str, param: object, body: Mappi
     if status not in _REFUSING:
         return None
     names = {_IN_RESPONSES.get(name, name) for name in body}
-    named = _named(message, param, [name for name in _DROPPABLE if name in names])
+    named = _find_parameter(message, param, [name for name in _DROPPABLE if name in names])
     if named in LENGTHS:
         return named if _UNKNOWN.search(message) and not _TOO_LONG.search(message) else None
     return named if named and (_UNKNOWN.search(message) or (status < 500 and _VALUE.search(message))) else None
 
 
-def _named(message: str, param: object, sent: list[str]) -> str | None:
+def _find_parameter(message: str, param: object, sent: list[str]) -> str | None:
     """Find the parameter in the error's own field, in quotation marks, as a word, or by the provider's wording."""
     field = _IN_RESPONSES.get(str(param).split(".")[0], param)
     if isinstance(field, str) and field in sent:

@@ -97,7 +97,7 @@ class Transport:
         if loop not in self._loops:
             for ended in [other for other in list(self._loops) if other.is_closed()]:
                 del self._loops[ended]
-            opened = _opened(self.endpoint, self.limits)
+            opened = _open_connections(self.endpoint, self.limits)
             self._loops[loop] = (await anext(opened), opened)
         return self._loops[loop][0]
 
@@ -150,7 +150,7 @@ class Transport:
             raise timeout_error(self.endpoint.name, limit_s) from None
 
 
-async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopState, None]:
+async def _open_connections(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopState, None]:
     """Open connections in an async generator, because an event loop closes open generators when it ends."""
     connection = endpoint.connect()
     try:

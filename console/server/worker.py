@@ -64,7 +64,7 @@ def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
         try:
             with suppress(KeyboardInterrupt):
                 while not own.must_end.is_set():
-                    _carefully(partial(_round, tell, rested, own))
+                    _run_safely(partial(_round, tell, rested, own))
                     own.must_end.wait(every_s)
         finally:
             sending.cancel()
@@ -104,7 +104,7 @@ class Presence:
         """Record heartbeats until cancelled; end the worker if an operator drains it."""
         while True:
             await asyncio.sleep(workers.BEATS_EVERY_S)
-            await asyncio.to_thread(_carefully, self._beat)
+            await asyncio.to_thread(_run_safely, self._beat)
 
     @contextmanager
     def job(self, name: str) -> Iterator[None]:
@@ -161,7 +161,7 @@ def _round(tell: Tell, rested: dict[int, int], own: Presence) -> None:
                 tell(f"{run.name}: {gone} items expired, since their deadlines have passed or their agents are gone.")
             continue
         due = at_ms >= rested.get(run_id, 0) and review_queue().due(run_id=run_id, now_ms=at_ms)
-        if due and not _carefully(partial(_advance, run, tell, own)):
+        if due and not _run_safely(partial(_advance, run, tell, own)):
             rested[run_id] = now_ms() + _PAUSE_MS
 
 
@@ -170,7 +170,7 @@ def _advance(run: tables.Run, tell: Tell, own: Presence) -> None:
         tell(f"{run.name}: {replay.advance(run.name).in_words(now_ms())}")
 
 
-def _carefully(step: Callable[[], None]) -> bool:
+def _run_safely(step: Callable[[], None]) -> bool:
     """Run the step and return whether the step succeeded; only log a failure, because the step is retried later."""
     try:
         step()

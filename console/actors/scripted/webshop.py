@@ -119,7 +119,7 @@ def _limit(request: ShoppingRequest, advice: Advice) -> float | None:
     return stated if request.limit is None else min(stated, request.limit)
 
 
-def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
+def _rank_results(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
     """Rank the visible, unopened results by shared words; stressed words count twice, an opened brand minus one."""
     fresh = [shop.offers[asin] for asin in shop.visible if asin not in shop.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
@@ -134,7 +134,7 @@ def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) ->
 
 
 def _from_results(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop, steps: int) -> Move:
-    ranked = _ranked(request, care, shop)
+    ranked = _rank_results(request, care, shop)
     if not care.decides and shop.turned < 3 and len(shop.opened) > shop.turned:
         return Move("Perhaps there is something better on the next page.", "click[Next >]")
     if ranked:

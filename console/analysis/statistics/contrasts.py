@@ -122,15 +122,15 @@ def _on_shared_tasks(frame: pd.DataFrame, value: str, cells: CellTable, weights:
     tasks = [set(part["task_id"]) for _, part in compared.groupby("condition")]
     shared = set.intersection(*tasks) if tasks else set()
     if shared and shared != set.union(*tasks):
-        found = _tested(build_cell_table(compared[compared["task_id"].isin(shared)], value), weights)
+        found = _estimate_contrast(build_cell_table(compared[compared["task_id"].isin(shared)], value), weights)
         if found[0].interval is not None:
             return found
-    return _tested(cells, weights)
+    return _estimate_contrast(cells, weights)
 
 
 def fit_simple(cells: CellTable, weights: Weights) -> Estimate:
     """Estimate a contrast from participants' means alone."""
-    return _tested(cells, weights)[0]
+    return _estimate_contrast(cells, weights)[0]
 
 
 def _clip(found: Estimate, reach: float | None) -> Estimate:
@@ -177,7 +177,7 @@ def _sets(rows: pd.DataFrame, keys: list[pd.Series[Any]]) -> NDArray[np.intp]:
     return np.array([named.setdefault(part.tobytes(), len(named)) for part in parts], dtype=np.intp)
 
 
-def _tested(cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
+def _estimate_contrast(cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
     """Return the estimate of a contrast and its method; the method is empty if the contrast is undefined."""
     wanted = {name: weight for name, weight in weights.items() if weight}
     if missing := [name for name in wanted if name not in cells.names]:
@@ -186,10 +186,10 @@ def _tested(cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
         ), ""
     at = [cells.names.index(name) for name in wanted]
     counts = np.array(list(wanted.values()))
-    return _own(cells, at, counts) if cells.within else _apart(cells, at, counts)
+    return _estimate_within(cells, at, counts) if cells.within else _estimate_between(cells, at, counts)
 
 
-def _own(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
+def _estimate_within(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
     """Estimate a contrast from each participant's own contrast value, with the effect of task sets removed."""
     table = np.full((cells.participants, len(cells.names)), np.nan)
     sets = np.zeros(table.shape, dtype=np.intp)
@@ -220,7 +220,7 @@ def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
     return columns if 0 < rank < with_level <= count - _LEAST_DF else none
 
 
-def _apart(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
+def _estimate_between(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
     """Estimate a contrast between groups of participants, each group with its own variance (Welch 1947)."""
     groups = [cells.values[cells.condition == place] for place in at]
     value, count = float(weights @ [group.mean() for group in groups]), sum(map(len, groups))

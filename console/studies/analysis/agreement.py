@@ -24,7 +24,7 @@ def agreement(frames: Frames) -> pd.DataFrame:
     """Compute every measure of agreement on trial 0, for people and for simulated reviewers."""
     rows = [
         {"reviewers": name, "measure": measure, **cells(found, "value")}
-        for name, ratings in groups(_shared(frames))
+        for name, ratings in groups(_first_labels(frames))
         for measure, found in measures(ratings).items()
     ]
     return table(rows, "reviewers$ measure$ value low high n# note$")
@@ -34,14 +34,14 @@ def pairs(frames: Frames) -> pd.DataFrame:
     """Compute Cohen's kappa for every pair of reviewers of one kind, if there are at most `MOST` of that kind."""
     rows = [
         {"reviewers": name, "first": first, "second": second, **cells(found, "kappa")}
-        for name, ratings in groups(_shared(frames))
+        for name, ratings in groups(_first_labels(frames))
         if ratings["rater"].nunique() <= MOST
         for (first, second), found in cohen_of_pairs(ratings, resamples=_RESAMPLES).items()
     ]
     return table(rows, "reviewers$ first$ second$ kappa low high n# note$")
 
 
-def _shared(frames: Frames) -> pd.DataFrame:
+def _first_labels(frames: Frames) -> pd.DataFrame:
     """Return each reviewer's first label of each checkpoint of trial 0."""
     labels = first_labels(own_decisions(frames)).rename(columns={"participant": "rater"})
     return labels.loc[labels["unit"].notna() & labels["label"].notna(), ["unit", "rater", "label", "annotator_kind"]]

@@ -12,10 +12,10 @@ _SEEDED = ("attention check", "known answer", "known-good", "known-bad", "seeded
 
 def find_giveaways(design: Design) -> list[str]:
     """Return one sentence per feature of the design that reveals a condition, a seeded item or a task."""
-    return [*_named(design), *_told_by_reasons(design), *_remembered(design), *_one_sided(design)]
+    return [*_named(design), *_told_by_reasons(design), *_remembered(design), *_find_one_sided(design)]
 
 
-def _one_sided(design: Design) -> Iterator[str]:
+def _find_one_sided(design: Design) -> Iterator[str]:
     """Yield a warning if seeded items have one flag only; checks with the other flag then have no effect."""
     checks = design.checks
     flagged, unflagged = checks.known_good + checks.known_bad, checks.unflagged_good + checks.unflagged_bad

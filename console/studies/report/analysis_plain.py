@@ -69,9 +69,9 @@ class Cells:
         wanted = pd.Series(weights)[lambda weight: weight != 0]
         if not wanted.index.isin(self.means.columns).all():
             return {"n": len(self.means)}
-        return self._own(wanted) if self.within else self._apart(wanted)
+        return self._fit_within(wanted) if self.within else self._compare_groups(wanted)
 
-    def _own(self, wanted: pd.Series) -> dict[str, float]:
+    def _fit_within(self, wanted: pd.Series) -> dict[str, float]:
         """Estimate the contrast by least squares from participants' own values; adjust for task sets if they rotate."""
         whole = self.means[wanted.index].dropna()
         own, met = whole @ wanted, self.met.loc[whole.index, wanted.index]
@@ -88,7 +88,7 @@ class Cells:
         error = float(spread * (rest @ rest) / max(len(own) - rank, 1)) ** 0.5
         return figure(float(fitted[0]), error, len(own) - rank, len(own))
 
-    def _apart(self, wanted: pd.Series) -> dict[str, float]:
+    def _compare_groups(self, wanted: pd.Series) -> dict[str, float]:
         """Estimate the contrast between groups of participants by Welch's test."""
         groups = [self.means[name].dropna().to_numpy() for name in wanted.index]
         value, people = sum(w * group.mean() for w, group in zip(wanted, groups, strict=True)), sum(map(len, groups))

@@ -65,9 +65,9 @@ JUDGED = ("participant", "annotator_kind", "condition", "environment", "task_id"
 def decisions(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """Return one row per current decision of all participants, or of one, sorted by id."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
-    raw = _judged(session, study_id, _raw(session, everyone, participant, _SELECTED))
+    raw = _add_labels(session, study_id, _raw(session, everyone, participant, _SELECTED))
     raw["feedback_words"] = [count_words(text) for text in raw["feedback_text"].tolist()]
-    raw["closed_ms"] = _closed(session, everyone, raw)
+    raw["closed_ms"] = _closed_page_ms(session, everyone, raw)
     _pace(raw, raw["arm"].map(dict(enumerate(arm.participant_id for arm in everyone))))
     return tidy("decisions", raw, everyone)
 
@@ -75,7 +75,7 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
 def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """Return the decisions with the columns JUDGED only, in half the time of all columns."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
-    raw = _judged(session, study_id, _raw(session, everyone, participant, _JUDGED))
+    raw = _add_labels(session, study_id, _raw(session, everyone, participant, _JUDGED))
     return tidy("decisions", raw, everyone, JUDGED)
 
 
@@ -111,7 +111,7 @@ def _columns(session: Session, statement: Any) -> list[list[Any]]:
     return columns
 
 
-def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
+def _add_labels(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
     """Add the key of each shared checkpoint, its true labels, and whether the participant's label is correct."""
     shared = raw[((raw["trial"] == 0) & (raw["purpose"] == "")).astype(bool)]
     keys = map(checkpoint_key, *(shared[name].tolist() for name in ("task_id", "step", "checkpoint")))
@@ -123,7 +123,7 @@ def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
     return raw.assign(unit=unit, gold_label=gold, adjudicated_label=agreed, correct=correct)
 
 
-def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
+def _closed_page_ms(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
     """Return the ms between claim and decision during which the participant had no page open, by decision."""
     ids = [run_id for arm in everyone for run_id in (arm.run_id, arm.checks_run_id) if run_id is not None]
     gaps: dict[int, list[tuple[int, int]]] = {}

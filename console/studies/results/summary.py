@@ -56,7 +56,7 @@ def headline(session: Session, study_id: int) -> Headline:
     """Return the headline numbers of a study's results; raise Unknown if the study does not exist."""
     if session.get(Study, study_id) is None:
         raise Unknown("study", study_id)
-    counted = _decided(session, study_id)
+    counted = _count_decisions(session, study_id)
     human, spent = counted.get(True, (0, 0))
     done = func.count().filter(_place.c.status == AssignmentStatus.DONE)
     arms, arms_done = session.execute(select(func.count(), done).where(_place.c.study_id == study_id)).one()
@@ -84,7 +84,7 @@ def headline(session: Session, study_id: int) -> Headline:
     )
 
 
-def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
+def _count_decisions(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
     """Return the number of current decisions and their total ms, for people (True) and simulated reviewers (False)."""
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
     joined = (
@@ -130,14 +130,16 @@ def data_versions(session: Session, study_id: int) -> DataVersions:
         )
         for who in people
     }
-    return DataVersions(_digest(study, people, places, settled, _told(session, study_id), sorted(facts.items())), own)
+    return DataVersions(
+        _digest(study, people, places, settled, _count_reports(session, study_id), sorted(facts.items())), own
+    )
 
 
 def _digest(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _told(session: Session, study_id: int) -> list[Any]:
+def _count_reports(session: Session, study_id: int) -> list[Any]:
     """Return the latest row and the number of rows of page events, questionnaire answers and confidence ratings."""
     counts = (
         select(func.max(told.c.id), func.count(), func.max(told.c.at_ms)).where(told.c.study_id == study_id)

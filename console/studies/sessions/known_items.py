@@ -56,7 +56,7 @@ class KnownItem:
 def find_known_items(session: Session, design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
     """Return all known items available to the design; `taken` holds the keys of the study's own tasks."""
     source = design.source.run
-    return play_known_items(design, taken) if source is None else _recorded(session, source, frozenset(taken))
+    return play_known_items(design, taken) if source is None else _list_recorded(session, source, frozenset(taken))
 
 
 def play_known_items(design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
@@ -65,12 +65,12 @@ def play_known_items(design: Design, taken: Sequence[str]) -> tuple[KnownItem, .
         return ()
     left = [key for key in study_tasks.load_tasks(design) if key not in set(taken)]
     chosen = study_tasks.select_tasks(design, left)
-    found = (_known(TaskToPlay(task.task_id, task.instruction, design.seed, task)) for task in chosen)
+    found = (_find_in_trial(TaskToPlay(task.task_id, task.instruction, design.seed, task)) for task in chosen)
     return tuple(one for one in found if one is not None)
 
 
 @lru_cache(maxsize=4_096)
-def _known(asked: TaskToPlay) -> KnownItem | None:
+def _find_in_trial(asked: TaskToPlay) -> KnownItem | None:
     """Return the known item for the Actor's first critical action in the task, or None if there is none."""
     task, seed = asked.task, asked.seed
     held = first_trial(asked).held
@@ -96,7 +96,7 @@ def explain_label(task: TaskSpec, label: Label, words: str) -> str:
     return "\n".join([*verdict, *(["", gettext_noop("What the user wanted:"), *told] if told else [])])
 
 
-def _recorded(session: Session, source: str, taken: frozenset[str]) -> tuple[KnownItem, ...]:
+def _list_recorded(session: Session, source: str, taken: frozenset[str]) -> tuple[KnownItem, ...]:
     """Return the archive's labelled first trials that the study does not use, each cut at its last checkpoint."""
     origin = runs.get(session, source)
     record, task, body = tables.Trajectory, tables.Task, tables.TrajectoryBody
@@ -183,7 +183,7 @@ def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True)
         for cell in CELLS
         for _ in range(getattr(design.checks, cell))
     ]
-    given = _matched(design, items, slots)
+    given = _match_slots(design, items, slots)
     left = [item for at, item in enumerate(items) if at not in set(given)]
     if strict:
         _refuse_short(slots, given)
@@ -212,7 +212,7 @@ class _Slot:
     cell: str
 
 
-def _matched(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot]) -> list[int]:
+def _match_slots(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot]) -> list[int]:
     """Match as many slots as possible (Hopcroft and Karp 1973); return an index into `items` per slot, or -1."""
     if not slots or not items:
         return [-1] * len(slots)
@@ -239,7 +239,7 @@ def _cells_of(design: Design, item: KnownItem, judge: Detector) -> list[str]:
 @lru_cache(maxsize=4_096)
 def _advice_on_played(asked: TaskToPlay, judge: Detector) -> tuple[bool, ...]:
     # Every study of an environment judges the same pool, once when it is created and once for its participants.
-    item = _known(asked)
+    item = _find_in_trial(asked)
     return () if item is None else _advice(item, judge, asked.seed)
 
 

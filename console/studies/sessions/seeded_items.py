@@ -96,7 +96,7 @@ def _go_on(assignment_id: int, live: Any) -> None:
         return
     if run.kind != RunKind.ARCHIVE:
         condition_run.play(run, live)
-        _know(assignment_id, run)
+        _store_labels(assignment_id, run)
     elif final := review_queue().due(run_id=run.id or 0, now_ms=now_ms()):
         review_queue().mark_delivered(decision_ids=final, now_ms=now_ms())
 
@@ -180,7 +180,7 @@ def _insert(
     return [item.id or 0 for item in added]
 
 
-def _know(assignment_id: int, run: tables.Run) -> None:
+def _store_labels(assignment_id: int, run: tables.Run) -> None:
     """Store the correct label of each new item of the run; an item of a halted trial has no correct label."""
     item, probe, body = tables.Item, tables.Probe, tables.TrajectoryBody
     fresh = (

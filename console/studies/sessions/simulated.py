@@ -138,7 +138,9 @@ def simulate(
         total = session.exec(counted).one()
     tally = StudySimulation(study_name)
     for participant in people:
-        _play(_seated(participant, design), tally, lambda: progress(tally.conditions, total) if progress else None)
+        _play(
+            _assign_place(participant, design), tally, lambda: progress(tally.conditions, total) if progress else None
+        )
         tally.participants += 1
     return tally
 
@@ -208,7 +210,7 @@ def _people(session: Session, study: tables.Study, all_places: bool) -> list[tab
     return list(session.exec(select(participant).where(*mine).order_by(col(participant.number))))
 
 
-def _seated(participant: tables.Participant, design: Design) -> _Person:
+def _assign_place(participant: tables.Participant, design: Design) -> _Person:
     """Give the participant their place; simulated participants skip consent, instructions and practice."""
     rule = orjson.loads(participant.rule)
     given = Noisy(**rule) if participant.kind in (ParticipantKind.NOISY, ParticipantKind.HUMAN) else None

@@ -56,7 +56,7 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
     """Begin the introduced condition: end a break if there is one, and let the agents play their first trials."""
     end_break(participant_id)
     with reading() as session:
-        _who, rows = _ahead(session, participant_id)
+        _who, rows = _find_open_conditions(session, participant_id)
     now = current_assignment(rows)
     if now is None:
         return
@@ -73,7 +73,7 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
 def hand_over(participant_id: int, progress: Progress | None = None) -> None:
     """End the round: the agents get the decisions and try again. Raise Refused if the round still has items."""
     with reading() as session:
-        participant, rows = _ahead(session, participant_id)
+        participant, rows = _find_open_conditions(session, participant_id)
         now = current_assignment(rows)
         run = session.get(tables.Run, now.run_id) if now and now.run_id else None
         fresh = now if run and not is_playing(run) else None
@@ -127,7 +127,7 @@ def list_own_runs(session: Session, participant: tables.Participant) -> tuple[in
     return tuple(run_id for run_id in ids if run_id is not None)
 
 
-def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
+def _find_open_conditions(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
     """Return the participant and their open conditions, in order; raise Refused outside the conditions."""
     participant = session.get(tables.Participant, participant_id)
     if participant is None:

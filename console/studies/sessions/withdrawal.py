@@ -136,7 +136,7 @@ def withdraw(participant_id: int, *, themselves: bool = False) -> None:
         ids = list_own_runs(session, participant)
         runs = [session.get_one(tables.Run, run_id) for run_id in ids]
         removes = design_of(session.get_one(tables.Study, participant.study_id)).consent.withdrawal == "remove"
-    with _still(runs):
+    with _lock_runs(runs):
         with reading() as session:
             next_item.release_claims(session, ids, participant.code, now_ms())
         leave = _remove if removes else _anonymise
@@ -154,7 +154,7 @@ def find_by_code(session: Session, study: tables.Study, code: str) -> tables.Par
 
 
 @contextmanager
-def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
+def _lock_runs(runs: Sequence[tables.Run]) -> Iterator[None]:
     """Lock these runs, so that their agents cannot start; raise Refused if the agents are working."""
     with ExitStack() as held:
         for run in runs:

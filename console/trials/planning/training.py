@@ -92,10 +92,10 @@ def train_plan(
     report = TrainingReport(name)
     types = (training.task_type,) if training.task_type else ()
     pool = draw_tasks(players.environment(training.environment), training.seed, training.pool, types=types)
-    plan = _begun(name, training, pool)
+    plan = _latest_or_first(name, training, pool)
     while (done := _iterations(plan)) < training.iterations:
         run = _batch_run(plan, training, pool, done, players)
-        if not _ended(run, report, players):
+        if not _continue_batch(run, report, players):
             break
         plan = _improved(plan, training, run, llm or connect_chosen_model(), players)
         if progress:
@@ -104,7 +104,7 @@ def train_plan(
     return report
 
 
-def _begun(name: str, training: Training, pool: Sequence[TaskSpec]) -> tables.PlanVersion:
+def _latest_or_first(name: str, training: Training, pool: Sequence[TaskSpec]) -> tables.PlanVersion:
     """Return the plan's latest version; if the plan is new, add its empty first version."""
     wanted = {**asdict(training), "tasks": [task_digest(task) for task in pool]}
     with writing() as session:
@@ -172,7 +172,7 @@ def _played(task: TaskSpec, training: Training) -> TaskSpec:
     return replace(task, options={**task.options, "errors": "fine"}) if training.fine_errors else task
 
 
-def _ended(run: tables.Run, report: TrainingReport, players: ActorAndEnvironments) -> bool:
+def _continue_batch(run: tables.Run, report: TrainingReport, players: ActorAndEnvironments) -> bool:
     """Continue the batch; return whether all of its trials have ended."""
     done = engine.advance(run.name, actor_and_environments=players)
     with reading() as session:
@@ -247,11 +247,11 @@ def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.Reviewers
         seen = checkpoint_at(trial.record, reviewed.step, CheckpointKind(reviewed.kind))
         for answer in list_current_decisions(session, reviewed.id):
             if is_feedback(answer, reviewed.kind):
-                found.append(_words(answer, seen.action, trial))
+                found.append(_read_feedback(answer, seen.action, trial))
     return tuple(found)
 
 
-def _words(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
+def _read_feedback(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
     """Return the reviewer's feedback and the rejected action; if the reviewer edited the action, also a revision."""
     mark, said = f"R{answer.id}", feedback_to_agent(answer)
     if not answer.edited_action:

@@ -158,7 +158,7 @@ def _cast(asked: Reproduction, name: str) -> ActorAndEnvironments:
     return ActorAndEnvironments(found, {**ENVIRONMENTS, **parse_sources(asked.sources)})
 
 
-def _played(
+def _play_run(
     asked: Reproduction, part: Part, environment: str, trials: int, name: str = "", plan: str | None = None
 ) -> str:
     """Play a run without inspections, or continue it; return its name."""
@@ -198,7 +198,7 @@ def _inferact(asked: Reproduction) -> Found:
     for environment in printed.ENVIRONMENTS:
         with asked.spending.part(environment, asked.tasks) as part:
             if asked.wants(1, 2, 4, 5, 6, 8):
-                name = _played(asked, part, environment, 1)
+                name = _play_run(asked, part, environment, 1)
                 found |= _count_outcomes(name, environment)
                 if asked.wants(1, 2, 4, 6, 8):
                     _detected(asked, name)
@@ -226,7 +226,7 @@ def _measure_models(asked: Reproduction, name: str, environment: str) -> Found:
                 found[4, environment, row, "seconds"] = seconds, len(rows)
                 costs = [cost for _, cost in rows if cost is not None]
                 found[4, environment, row, "usd"] = estimate_mean(costs, what="verdict"), len(costs)
-            half = min(_DEV, _evaluated(session, run).get(detector, {"n": 0})["n"] // 2)
+            half = min(_DEV, _compute_metrics(session, run).get(detector, {"n": 0})["n"] // 2)
             if half and detector in ("token-entropy", "token-prob", "multi-step", "inferact-prob"):
                 found[6, environment, row, "threshold"] = _tuned(session, run, detector, half, asked.seed), half
     return found
@@ -250,7 +250,7 @@ def _count_outcomes(name: str, environment: str) -> Found:
     return {(5, environment, "Actor", metric): (Estimate(float(count)), total) for metric, count in own.items()}
 
 
-def _evaluated(session: Session, run: tables.Run) -> dict[str, Any]:
+def _compute_metrics(session: Session, run: tables.Run) -> dict[str, Any]:
     """Return the metrics by detector, or an empty dict if no trial has a label because all trials halted."""
     try:
         return evaluate(session, run)
@@ -260,7 +260,7 @@ def _evaluated(session: Session, run: tables.Run) -> dict[str, Any]:
 
 def _evaluate(name: str, environment: str) -> Found:
     with reading() as session:
-        measured = _evaluated(session, runs.get(session, name))
+        measured = _compute_metrics(session, runs.get(session, name))
     found: Found = {}
     if not measured:
         nothing = Estimate(None, note="undefined: no trial has a label"), 0
@@ -326,7 +326,7 @@ def _devils_advocate(asked: Reproduction) -> Found:
         raise BadInput("The scripted Actor does not act in a browser. Use --model NAME instead of --offline.")
     for name in _PLANNERS if asked.model else [asked.actor]:
         with asked.spending.part(name, asked.tasks) as part:
-            run = _played(asked, part, environment, asked.trials + 1, name)
+            run = _play_run(asked, part, environment, asked.trials + 1, name)
         with reading() as session:
             figures = compute_figures(session, runs.get(session, run))
         row = f"{_PLANNERS[name]} ({name})" if asked.model else f"{name} Actor"
@@ -353,10 +353,10 @@ def _autoplan(asked: Reproduction) -> Found:
     for table, environment in _LEARNT.items():
         if not asked.wants(table):
             continue
-        plan = _trained(asked, environment) if asked.model else None
+        plan = _train_plans(asked, environment) if asked.model else None
         for name in _LEARNERS if asked.model else [asked.actor]:
             with asked.spending.part(f"{environment} {name}", asked.tasks) as part:
-                run = _played(asked, part, environment, 1, name, plan if name == "autoplan" else None)
+                run = _play_run(asked, part, environment, 1, name, plan if name == "autoplan" else None)
             row = _LEARNERS[name][environment] if asked.model else f"{name} Actor"
             with reading() as session:
                 by_type = _count_by_type(session, runs.get(session, run))
@@ -366,7 +366,7 @@ def _autoplan(asked: Reproduction) -> Found:
     return found
 
 
-def _trained(asked: Reproduction, environment: str) -> str:
+def _train_plans(asked: Reproduction, environment: str) -> str:
     """Train a plan for each type of tasks, or continue the training; a pilot trains one plan for all types."""
     whole = f"paper {environment} seed {asked.seed}{asked.suffix}{' pilot' if asked.is_pilot else ''}"
     name = f"{environment}-{digest(whole)[:8]}"  # short: the names of its batches add the type of tasks

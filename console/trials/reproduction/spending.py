@@ -135,7 +135,7 @@ def estimate_spending(pilot: Spending, planned: Mapping[str, Part], tasks: int) 
         low, spread = expected, 0.0
         for name, part in pilot.parts.items():
             like = "requests" if measure == "seconds" else measure
-            sample = _scaled([one[like] or 0.0 for one in shares[name]], totals[name] or 0.0, part.units)
+            sample = _scale_amounts([one[like] or 0.0 for one in shares[name]], totals[name] or 0.0, part.units)
             left = planned[name].units - (part.units if planned[name].is_repeated else 0)
             mean, variance = predict_sum(sample, max(left, 0))
             expected, spread = expected + mean, spread + variance
@@ -154,7 +154,7 @@ def predict_sum(sample: Sequence[float], count: int) -> tuple[float, float]:
     return count * mean, t**2 * statistics.variance(sample) * (count + count**2 / n)
 
 
-def _scaled(sample: Sequence[float], total: float, units: int) -> list[float]:
+def _scale_amounts(sample: Sequence[float], total: float, units: int) -> list[float]:
     """Return the units' amounts, scaled to the part's total, which includes feedback and reflections."""
     if not sum(sample):
         return [total / max(units, 1)] * max(units, 1)

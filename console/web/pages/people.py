@@ -40,7 +40,7 @@ def show_people(identity: Identity) -> None:
             for one in known
         ],
     )
-    _once("person")
+    _show_new_access("person")
     with st.form("invite", border=False, clear_on_submit=True):
         name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
         who = name.text_input("Name of the new person", max_chars=people.MAX_NAME)
@@ -73,7 +73,7 @@ def show_agents() -> None:
         )
     else:
         st.caption("No agents yet. Add an agent to get its token, or run `inferact agent add NAME`.")
-    _once("agent")
+    _show_new_access("agent")
     with st.form("agent", border=False, clear_on_submit=True):
         name, send = st.columns([4, 1], vertical_alignment="bottom")
         called = name.text_input("Name of the new agent", max_chars=people.MAX_NAME)
@@ -142,7 +142,7 @@ def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> N
                 disable(chosen)
 
 
-def _once(what: str) -> None:
+def _show_new_access(what: str) -> None:
     """Draw the link or token that was just created. Only its digest is stored, so the link or token is shown once."""
     if given := st.session_state.pop(f"{_GIVEN}_{what}", None):
         sentence, secret = given

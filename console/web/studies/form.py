@@ -113,7 +113,7 @@ def _comparison(draft: Mapping) -> Mapping:
     tasks = _tasks_met(draft, comparison)
     spelt = st.toggle("List each condition", key=start_at("spelt", bool(draft.get("conditions"))))
     given = (
-        {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
+        {"conditions": tables.conditions(draft.get("conditions") or _cross_factors(draft))}
         if spelt
         else {"factors": _factors(draft)}
     )
@@ -175,7 +175,7 @@ def _varying(given: Mapping) -> list[str]:
     return [name for name, each in FACTORS.items() if len({row.get(name, each.default) for row in rows}) > 1]
 
 
-def _crossed(draft: Mapping) -> list[Mapping]:
+def _cross_factors(draft: Mapping) -> list[Mapping]:
     """Return the crossed conditions of the draft's factors, to prefill the list of conditions."""
     try:
         design = Design.model_validate({**draft, "name": "draft", "conditions": []})

@@ -42,7 +42,7 @@ def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
             if factor.levels
             else st.column_config.TextColumn(title, help=factor.title)
         )
-    rows = _edited("conditions", [{"name": one["name"], **one["levels"]} for one in given], columns)
+    rows = _read_rows("conditions", [{"name": one["name"], **one["levels"]} for one in given], columns)
     return [{"name": row.pop("name", ""), "levels": row} for row in rows]
 
 
@@ -63,7 +63,7 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
         {**one, **{name: " | ".join(one.get(name, ())) for name in lists}, "quotas": _spell_quotas(one)}
         for one in given
     ]
-    rows = _edited("questions", shown, columns)
+    rows = _read_rows("questions", shown, columns)
     return [
         _whole({**row, **{name: _choices(row.get(name, "")) for name in lists}, "quotas": _quotas(row)}) for row in rows
     ]
@@ -89,7 +89,7 @@ def quiz(draft: Draft) -> Draft:
         "right": st.column_config.TextColumn("correct choice"),
     }
     shown = [{**one, "choices": " | ".join(one["choices"])} for one in given["questions"]]
-    rows = [{**row, "choices": _choices(row.get("choices", ""))} for row in _edited("quiz", shown, columns)]
+    rows = [{**row, "choices": _choices(row.get("choices", ""))} for row in _read_rows("quiz", shown, columns)]
     tries = st.number_input("Tries", 1, 10, key=start_at("quiz-tries", given["tries"]), width=300)
     return {"questions": rows, "tries": tries}
 
@@ -103,10 +103,10 @@ def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
         "false_reject": number("false reject rate", min_value=0, max_value=1, step=0.01, default=0.1),
         "seconds_per_item": number("seconds per item", min_value=0, step=1, default=30),
     }
-    return [_whole(row) for row in _edited("noisy", given, columns)]
+    return [_whole(row) for row in _read_rows("noisy", given, columns)]
 
 
-def _edited(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
+def _read_rows(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
     """Return the rows of the editor without empty cells and empty rows."""
     key = key_of(field)
     begun = f"{key}-begun"

@@ -190,7 +190,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _result(design: Design) -> None:
-    kept = _kept(design)
+    kept = _latest_power(design)
     if not kept:
         return
     powers, assumed = kept
@@ -211,7 +211,7 @@ def _result(design: Design) -> None:
     st.text(f"{verdict}, if {assumed.start:.0%} of the tasks are solved at the first level and {last:.0%} at the last.")
 
 
-def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
+def _latest_power(design: Design) -> tuple[list[Power], Assumptions] | None:
     """Return the latest power analysis with its assumptions, or None if there is none for this design."""
     found: dict[str, Any] | None = st.session_state.get(_RESULT)
     if not found or found["design"] != design.model_dump_json():
@@ -220,7 +220,7 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
 
 
 def _preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> str:
-    powers, assumed = _kept(design) or ([], None)
+    powers, assumed = _latest_power(design) or ([], None)
     return preregistration(design, places, powers, assumed, known)
 
 

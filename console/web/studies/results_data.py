@@ -70,7 +70,7 @@ class _LazyFrames(dict[str, pd.DataFrame]):
 def _frame(_url: str, study_id: int, version: str, name: str, _people: Mapping[str, str]) -> pd.DataFrame:
     with reading() as session:
         if name in _BY_PERSON:
-            return _of_people(session, study_id, name, _people, _kept(_url, study_id, name))
+            return _of_people(session, study_id, name, _people, _cached_rows(_url, study_id, name))
         return TABLES[name](session, study_id)
 
 
@@ -80,7 +80,7 @@ _Kept = dict[str, tuple[str, pd.DataFrame]]
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _kept(_url: str, study_id: int, name: str) -> _Kept:
+def _cached_rows(_url: str, study_id: int, name: str) -> _Kept:
     """Return the cached rows of each participant and the state at which they were read, by pseudonym."""
     return {}
 

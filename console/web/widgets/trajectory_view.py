@@ -114,7 +114,7 @@ def _block(heading: Block, css: str, inner: str) -> str:
 
 def _task(presentation: Presentation) -> str:
     text, end, parts = cut_text(presentation.task), 0, []
-    for start, stop, mark in _marked(presentation):
+    for start, stop, mark in _list_marks(presentation):
         if start >= end and stop <= len(text):
             parts.append(f'{plain(text[end:start])}<mark class="{mark}">{plain(text[start:stop])}</mark>')
             end = stop
@@ -127,7 +127,7 @@ def _task(presentation: Presentation) -> str:
     return f"{drawn}{more}{_terms(presentation) if presentation.requirements is None else ''}"
 
 
-def _marked(presentation: Presentation) -> list[tuple[int, int, str]]:
+def _list_marks(presentation: Presentation) -> list[tuple[int, int, str]]:
     """Return the marked spans of the task with their classes: the spans of requirement lines, or else of terms."""
     if presentation.requirements is not None:
         return asked_spans(presentation)

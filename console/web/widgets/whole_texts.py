@@ -37,7 +37,7 @@ def _show(name: str, text: str) -> None:
     key = _key(name, text)
     is_open = bool(st.session_state.get(key))
     label = _("{text}: show less") if is_open else _("{text}: show all {count} characters")
-    label = label.format(text=_named(name), count=digits(len(text)))
+    label = label.format(text=_name_text(name), count=digits(len(text)))
     turned = {key: not is_open}
     st.button(label, key=f"{key}-button", type="tertiary", on_click=st.session_state.update, args=(turned,))
     if is_open:
@@ -52,7 +52,7 @@ _NAMES = {
 """The words on the page for the names of `list_texts`, which the digests of seen texts use."""
 
 
-def _named(name: str) -> str:
+def _name_text(name: str) -> str:
     """Return the name of a text, such as `step 3, observation`, in the visitor's language."""
     step, _comma, part = name.rpartition(", ")
     part = _(_NAMES.get(part, part))
