@@ -31,7 +31,8 @@ class ActorView:
     `memory` holds the last entries, oldest first: feedback of a reviewer, or the plan that the Actor wrote after a
     rejection. `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this
     type; `explores` is true in a trial from which a plan is learnt. `task_type` is the type of the task, and `earlier`
-    is the state that the Actor keeps from its last trial of this task (see `Actor.carry`).
+    is the state that the Actor keeps from its last trial of this task (see `Actor.carry`). `take` counts the earlier
+    choices of this move that were flagged and not taken.
     """
 
     environment: str
@@ -46,6 +47,7 @@ class ActorView:
     explores: bool = False
     task_type: str = ""
     earlier: Mapping[str, Any] = field(default_factory=dict)
+    take: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ _STARTS_WORK = (
     "agent add",
     "person invite",
     "oversight fp-first",
+    "oversight protocols",
     "paper inferact",
     "paper devils-advocate",
     "paper autoplan",

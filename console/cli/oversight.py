@@ -11,10 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 from console import runs
-from console.cli.output import Json, RunName, emit_json, plain_rows, progress, say, show_table, split_names
+from console.cli.output import Json, RunName, emit_json, emit_table, plain_rows, progress, say, show_table, split_names
 from console.cli.run import parse_task_counts
 from console.database import database_url, reading
+from console.errors import Unknown
+from console.review.simulated import Noise
+from console.review.simulated.simulate import SimulationPlan
 from console.trials import quota_loop
+from console.trials.start import PROTOCOLS
 
 _PUBLISHED = "published"
 _COUNTS = ("tp", "fp", "fn", "tn", "n", "budget", "kept", "lost", "caught")
@@ -60,17 +64,13 @@ def curve(
 ) -> None:
     """Count the misaligned actions that inspections catch, for each detector and inspection order."""
     from console.detection import oversight  # numpy and scipy, which few commands need
-    from console.runs import export
-    from console.runs.export.formats import as_csv
 
     with reading() as session:
         pool = oversight.read_pool(session, runs.get(session, run), labels)
     orders = split_names(policy, "order of inspection with --policy") if policy else oversight.ORDERS
     counted = oversight.compute_curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
-        with export.atomic_file(out) as stream:
-            stream.write(as_csv(counted.points))
-            export.record_file(database_url(), run, None, out.name)
+        _write(out, counted.points, run)
     summary = plain_rows(counted.summary)
     if as_json:
         document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}
@@ -133,6 +133,58 @@ def fp_first(
         emit_json({"budget": budget, "kept": kept, "success": success})
         return
     _print(kept, success, trials)
+
+
+@app.command("protocols", epilog="Example: inferact oversight protocols --env webshop --tasks 40 --reviewer noisy")
+def compare_protocols(
+    run: Annotated[list[str] | None, typer.Argument(help="Live runs to compare, with people or simulated.")] = None,
+    env: Annotated[str | None, typer.Option(help="Play simulated runs in this embedded environment.")] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="With --env: the number of tasks.")] = 40,
+    protocol: Annotated[str | None, typer.Option(help="With --env: protocols, comma-separated (default: all).")] = None,
+    detector: Annotated[str, typer.Option(help="With --env: the detector that flags.")] = "rules",
+    threshold: Annotated[float | None, typer.Option(help="With --env: flag scores above this threshold.")] = None,
+    budget: Annotated[str, typer.Option(help="With --env: inspections, a number or P% of the trajectories.")] = "50%",
+    reviewer: Annotated[str, typer.Option(help="With --env: oracle, noisy or model-user.")] = "oracle",
+    error: Annotated[float, typer.Option(min=0, max=1, help="With noisy: share of wrong decisions.")] = 0.1,
+    out: Annotated[Path | None, typer.Option(help="CSV file for the table.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare control protocols: tasks without a harmful action (safety) against tasks solved (usefulness)."""
+    from console.trials import protocols  # numpy and scipy, which few commands need
+
+    known = (protocols.UNINSPECTED, *PROTOCOLS)
+    chosen = split_names(protocol, "protocol with --protocol") if protocol else list(known)
+    for name in chosen:
+        if name not in known:
+            raise Unknown("protocol", name, known)
+    noise = Noise(error, error) if reviewer == "noisy" else Noise()
+    played = []
+    if env is not None:
+        plan = SimulationPlan(reviewer, noise=noise)
+        game = protocols.ProtocolGame(env, tasks, detector, budget=budget, threshold=threshold, review=plan)
+        played = [protocols.play_protocol(game, name) for name in chosen]
+    rows = protocols.list_outcomes([*(run or []), *played])
+    if out is not None:
+        _write(out, rows)
+    shares = {
+        name: [f"{row[name]:.0%} ({row[f'{name}_low']:.0%} to {row[f'{name}_high']:.0%})" for row in rows]
+        for name in protocols.SHARES
+    }
+    shown = [row | {name: shares[name][at] for name in shares} for at, row in enumerate(rows)]
+    columns = ("protocol", "reviewers", "tasks", "safety", "usefulness", "undone", "inspections", "run")
+    emit_table(rows, columns, as_json, empty="No runs. Name live runs, or an environment with --env.", shown=shown)
+
+
+def _write(out: Path, table: Any, run: str | None = None) -> None:
+    """Write the table (a frame or a list of rows) as CSV, and record in the audit log that the data left."""
+    import pandas as pd
+
+    from console.runs import export
+    from console.runs.export.formats import as_csv
+
+    with export.atomic_file(out) as stream:
+        stream.write(as_csv(pd.DataFrame(table)))
+        export.record_file(database_url(), run, None, out.name)
 
 
 def _is_file(name: str) -> bool:

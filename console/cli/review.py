@@ -284,3 +284,5 @@ def simulate_reviewer(
 
 app.command("seed", epilog="Example: inferact review seed shop --from gold --count 10")(vigilance.seed)
 app.command("vigilance", epilog="Example: inferact review vigilance shop")(vigilance.show_vigilance)
+app.command("capacity", epilog="Example: inferact review capacity shop")(vigilance.show_capacity)
+app.command("evasion", epilog="Example: inferact review evasion shop")(vigilance.show_evasion)

@@ -39,7 +39,7 @@ from console.runs import critical_suggestions, housekeeping
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.trials import engine, replay, start
 from console.trials.round import Advance
-from console.trials.start import ActorAndEnvironments
+from console.trials.start import PROTOCOLS, ActorAndEnvironments
 from storage.engine import overwrite_freed
 from storage.tables import RunKind
 
@@ -80,6 +80,16 @@ Worlds = Annotated[
     typer.Option(
         "--world", help="Sources: webshop=URL, hotpotqa=FILE[@URL], alfworld=FOLDER, browser=FOLDER. Repeatable."
     ),
+]
+Environments = Annotated[
+    str | None,
+    typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}."),
+]
+Protocol = Annotated[
+    str, typer.Option(help="Flagged actions: defer (wait), resample (choose again first), audit or undo (run first).")
+]
+Rationale = Annotated[
+    float, typer.Option(min=0, max=1, help="Share of tasks (0 to 1) whose feedback includes the detector's reasons.")
 ]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to run at the same time.")]
 
@@ -122,10 +132,7 @@ def start_run(
     name: Annotated[str, typer.Option("--name", help="The new run's name.")],
     source: Annotated[str | None, typer.Option("--from", help="With --actor replay: the archive to replay.")] = None,
     actor: Annotated[str | None, typer.Option(help=f"The Actor: replay, {', '.join(ACTORS.built_in)}.")] = None,
-    env: Annotated[
-        str | None,
-        typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}."),
-    ] = None,
+    env: Environments = None,
     tasks: Annotated[str, typer.Option(help="Tasks per environment: one number, or one number for each.")] = "20",
     trials: Annotated[int, typer.Option(min=1, help="Maximum trials per task, including the first one.")] = 4,
     detector: Annotated[str, typer.Option(help="The detector that flags and ranks.")] = "rules",
@@ -138,6 +145,8 @@ def start_run(
     halted_free: Annotated[bool, typer.Option(help="Reviews of halted trials are free, as in the paper.")] = False,
     undo_seconds: Annotated[float, typer.Option(min=0, help="Seconds in which a decision can be undone.")] = 5.0,
     plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan to use.")] = None,
+    protocol: Protocol = PROTOCOLS[0],
+    rationale: Rationale = 0.0,
     fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     questions: Annotated[Path | None, typer.Option(help="With --env hotpotqa: a file in HotPotQA's format.")] = None,
     world: Worlds = None,
@@ -145,7 +154,7 @@ def start_run(
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor works on tasks and stops before critical actions, or a log is replayed trial by trial."""
-    _check_options(actor, source, env, plan)
+    _check_options(actor, source, env, plan, plays=protocol != PROTOCOLS[0] or rationale > 0)
     cap, percent = runs.parse_budget(budget)
     settings = start.RunSettings(
         budget_cap=cap,
@@ -163,14 +172,17 @@ def start_run(
         _start_replay(name, source, detector, settings)
         problems: Sequence[str] = ()
     else:
-        begin = partial(start.start_run, plan=plan, task_options={"errors": "fine"} if fine_errors else None)
+        fine = {"errors": "fine"} if fine_errors else None
+        begin = partial(start.start_run, plan=plan, protocol=protocol, rationale=rationale, task_options=fine)
         cast = _choose_cast(actor or "scripted", env, questions, world or [])
         begin(name, parse_task_counts(env, tasks), "", detector, actor_and_environments=cast, **settings)
         problems = play_run(name, engine.resume, concurrency=concurrency).problems
     _report_start(name, problems, as_json)
 
 
-def _check_options(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
+def _check_options(actor: str | None, source: str | None, env: str | None, plan: str | None, *, plays: bool) -> None:
+    if plays and (actor == "replay" or source is not None):
+        raise BadInput("A replay has no agent that acts, so --protocol and --rationale do not apply. Leave them out.")
     if plan is not None and actor != "autoplan":
         raise BadInput(
             "--plan needs --actor autoplan, because other Actors do not use plans. Add --actor autoplan, or "
@@ -293,11 +305,14 @@ def audit(
     adaptive: Annotated[
         bool, typer.Option("--adaptive", help="Set the chances of high and low scores from the labels so far.")
     ] = False,
+    after: Annotated[
+        bool, typer.Option("--after", help="In a run of agents: audit actions after they ran, instead of holding them.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound the misses."""
     spread = batch.Spread.ADAPTIVE if adaptive else batch.Spread.SCORE if by_score else batch.Spread.EVEN
-    counts = batch.set_audits(run, share, spread)
+    counts = batch.set_audits(run, share, spread, after=after)
     told = f"{counts.drawn:,} of {counted(counts.population, 'unflagged action')} drawn for an audit."
     if not counts.population:
         told = "Audits are drawn when the actions are judged." if counts.probability else "Audits are off."

@@ -156,18 +156,27 @@ Allocate = Callable[[float], tuple[float, dict[str, float]]]
 
 
 def set_audits(
-    session: Session, run: tables.Run, wanted: str, now_ms: int, allocate: Allocate | None = None
+    session: Session,
+    run: tables.Run,
+    wanted: str,
+    now_ms: int,
+    allocate: Allocate | None = None,
+    *,
+    after: bool = False,
 ) -> RunOptions:
     """Set the audits of a run: `P%` of the unflagged actions, `P%budget` of its budget, or 0; return the new options.
 
     One probability holds for all scores unless `allocate` returns strata. In a blind run, hide the parts of a page that
-    would distinguish an audit. Raise BadInput if `wanted` is invalid, and Refused if the run cannot have audits.
+    would distinguish an audit. With `after`, audited actions are reviewed after they ran. Raise BadInput if `wanted` is
+    invalid, and Refused if the run cannot have such audits.
     """
     if run.study_id is not None:
         raise Refused(f"Run {run.name!r} belongs to a study. Set `audited` in the design of the study instead.")
     options = run_options(run)
     if options.every_action:
         raise Refused(f"Every action of run {run.name!r} is reviewed. Leave the audits at 0.")
+    if after:
+        _refuse_after(run, options)
     probability = _parse_audits(session, run, wanted)
     view = {name: value for name, value in options.view.items() if _HIDDEN.get(name) != value}
     if probability and run.blind:
@@ -175,12 +184,22 @@ def set_audits(
     before, strata = options.audited, dict[str, float]()
     if probability and allocate is not None:
         probability, strata = allocate(probability)
-    options = replace(options, audited=probability, audit_strata=strata, view=view)
+    options = replace(options, audited=probability, audit_strata=strata, audits_after=after, view=view)
     run.options = options.to_json()
     session.add(run)
-    detail = {"wanted": wanted, "strata": strata}
+    detail = {"wanted": wanted, "strata": strata, "after": after}
     audit_log.record(session, run, "audits set", now_ms, before=before, after=probability, detail=detail)
     return options
+
+
+def _refuse_after(run: tables.Run, options: RunOptions) -> None:
+    if run.kind not in (RunKind.LIVE, RunKind.GATE):
+        raise Refused(f"The actions of run {run.name!r} are recorded, so its audits hold none. Leave out --after.")
+    if run.blind and not options.acts_first:
+        raise Refused(
+            f"Run {run.name!r} is blind. An audited action that has run would differ from a flagged action that waits. "
+            "Leave out --after, or use a run that is not blind."
+        )
 
 
 def _parse_audits(session: Session, run: tables.Run, wanted: str) -> float:

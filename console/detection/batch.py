@@ -218,10 +218,11 @@ class Spread(StrEnum):
     ADAPTIVE = "adaptive"
 
 
-def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN) -> audit_draws.Reserve:
+def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN, *, after: bool = False) -> audit_draws.Reserve:
     """Set the share of unflagged actions that are audited, and queue the drawn actions of a run that is judged already.
 
-    Return the reserve. Raise BadInput or Refused, as `audit_draws.set_audits` does.
+    With `after`, actions that are still to come are audited after they ran. Return the reserve. Raise BadInput or
+    Refused, as `audit_draws.set_audits` does.
     """
     with writing() as session:
         run, allocate = runs.get(session, run_name), None
@@ -229,7 +230,7 @@ def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN) -> audi
             from console.detection import audit_strata  # numpy and scipy, which few commands need
 
             allocate = partial(audit_strata.allocate, session, run, adapts=spread is Spread.ADAPTIVE)
-        options = audit_draws.set_audits(session, run, wanted, now_ms(), allocate)
+        options = audit_draws.set_audits(session, run, wanted, now_ms(), allocate, after=after)
         session.flush()
         session.expunge(run)
     if not is_judged_beforehand(run) and run.detector:

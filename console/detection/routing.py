@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sqlmodel import Session, and_, col, select
+from sqlmodel import Session, and_, col, or_, select
 
 from console import runs
 from console.detection import audit_draws
@@ -145,6 +145,48 @@ def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms
         if is_next and not (options.narrowed and _is_uncritical(session, run, found)):
             previous = found.trajectory_id
             yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
+
+
+def acts_first(options: RunOptions, verdict: tables.Verdict) -> bool:
+    """Return whether the action runs before its review, because the run's protocol or its audits say so."""
+    is_late = options.acts_first or (options.audits_after and not verdict.flagged)
+    return is_late and verdict.kind == CheckpointKind.ACTION
+
+
+def list_late_items(
+    session: Session, run: tables.Run, options: RunOptions, at_ms: int, trajectory_id: int | None = None
+) -> list[NewItem]:
+    """Return the items of actions that have begun before their review and have no item yet.
+
+    Such an action gets its item only after it has begun, so that no reviewer sees it as pending. With `trajectory_id`,
+    return only the items of this trajectory.
+    """
+    verdict, item, intent, draw = tables.Verdict, tables.Item, tables.Intent, tables.AuditDraw
+    place = ("trajectory_id", "step", "kind")
+    queued = select(item.id).where(*(getattr(item, name) == getattr(verdict, name) for name in place)).exists()
+    begun = [col(getattr(intent, name)) == getattr(verdict, name) for name in place[:2]]
+    statement = (
+        select(verdict, draw, tables.Trajectory.trial)
+        .join(tables.Trajectory, col(tables.Trajectory.id) == verdict.trajectory_id)
+        .join(intent, and_(*begun))
+        .outerjoin(draw, and_(*(col(getattr(draw, name)) == getattr(verdict, name) for name in place)))
+        .where(verdict.run_id == run.id, verdict.kind == str(CheckpointKind.ACTION), ~queued)
+        .where(or_(col(verdict.flagged), col(draw.number) < col(draw.probability)))
+        .order_by(col(verdict.id))
+    )
+    # A gate stores one verdict of each action, of whichever detector flagged it.
+    if run.kind != RunKind.GATE:
+        statement = statement.where(verdict.detector == routing_name(run))
+    if trajectory_id is not None:
+        statement = statement.where(verdict.trajectory_id == trajectory_id)
+    found = []
+    for judged, drawn, trial in session.exec(statement):
+        if acts_first(options, judged):
+            late = flagged_item(run, options, trial, judged, partial(_checkpoint, session, judged), at_ms)
+            if drawn is not None and not judged.flagged:
+                late = audit_draws.place_live_audit(late, judged.threshold, drawn.number, drawn.probability)
+            found.append(late)
+    return found
 
 
 def _is_uncritical(session: Session, run: tables.Run, verdict: tables.Verdict) -> bool:

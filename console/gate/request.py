@@ -98,6 +98,8 @@ class Ruled:
     tightened: Tightened = field(default_factory=Tightened)
     audited: float = 0.0
     """The probability with which a person decides on an action that is judged and not flagged."""
+    audits_after: bool = False
+    """True if an audited action runs first and is reviewed afterwards."""
     number: float = 1.0
     """The random number of the action, which is audited if the number is below the probability."""
 
@@ -113,7 +115,7 @@ class Ruled:
 
     def asks(self, verdict: dict[str, Any]) -> bool:
         """Return whether a person has to decide."""
-        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK or self.is_audit
+        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK or (self.is_audit and not self.audits_after)
 
     def reviews(self, run: tables.Run) -> int:
         """Return the number of required reviews: the highest that the run, the rule or the caller requires."""

@@ -19,7 +19,7 @@ from console.gate import limits
 from console.gate.facts import check_facts
 from console.gate.policy import Ruling, Then, policy_store
 from console.gate.request import CheckRequest, Ruled, state_terms
-from console.gate.store import FAILED, find_person_asking, intent_of, set_outcome
+from console.gate.store import FAILED, begin_action, find_person_asking, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
 from console.review.resolution import (
     Resolution,
@@ -29,7 +29,6 @@ from console.review.resolution import (
 )
 from console.review.terms import read_terms
 from console.runs import is_current
-from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import claims, deliver
@@ -146,8 +145,8 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
         # The agent went on as if the action had run, so it may have.
         return _make_decision(session, check, Reason.ALREADY_HANDED_OUT, action=check.ask.action)
-    given = (check.ask.action, check.ask.decision_id, now_ms)
-    intent_id = intend(session, check.ask.trajectory_id, check.ask.step, *given)
+    place = (check.ask.trajectory_id, check.ask.step)
+    intent_id = begin_action(session, check.run, place, check.ask.action, check.ask.decision_id, now_ms)
     return replace(_repeat_go_ahead(session, check, check.ask.action), intent_id=intent_id)
 
 

@@ -24,7 +24,7 @@ from console.auth.audit_log import By, Door, acting, current_origin
 from console.auth.people import find_person
 from console.database import now_ms, reading, writing
 from console.detection import audit_draws
-from console.detection.routing import flagged_item
+from console.detection.routing import flagged_item, list_late_items
 from console.errors import BadInput, Refused
 from console.gate import agent_limits
 from console.gate.policy import policy_store
@@ -34,7 +34,7 @@ from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.review.terms import OTHERS
 from console.runs import run_options
-from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
+from console.runs.trajectory_rows import Prepared, insert_row, intend, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import digest
 from console.trials.store import UNKNOWN_EXECUTION, end_trial
@@ -296,6 +296,21 @@ def _enqueue(
     terms = ruled.terms(now_ms, find_person_asking(session, request.asker) if leaves_out else "")
     session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=terms))
     return item_id
+
+
+def begin_action(
+    session: Session, run: tables.Run, place: tuple[int, int], action: str, decision_id: int | None, now_ms: int
+) -> int:
+    """Store the intent to run the action at its trajectory and step; queue its audit if it is audited after it ran.
+
+    Return the intent's id.
+    """
+    intent_id = intend(session, *place, action, decision_id, now_ms)
+    options = run_options(run)
+    if options.audits_after and decision_id is None:
+        late = list_late_items(session, run, options, now_ms, place[0])
+        Transaction.joined(session).run_many(sql.PUT, [vars(item) for item in late])
+    return intent_id
 
 
 def find_person_asking(session: Session, asker: Asker) -> str:

@@ -28,6 +28,7 @@ from console.gate.resolve import ANEW, OpenCheck, stored_answer
 from console.gate.store import (
     FAILED,
     RunSpec,
+    begin_action,
     create_run,
     latest_ask,
     mark_unreported,
@@ -38,7 +39,6 @@ from console.gate.store import (
 from console.gate.types import GateDecision, Reason
 from console.gate.unsettled import NOT_BY_A_DETECTOR, explain_unsettled
 from console.runs import run_options
-from console.runs.trajectory_rows import intend
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.errors import StorageError
@@ -271,8 +271,9 @@ def _judge_new(
     options_of_run = run_options(run)
     if options_of_run.audited and ruled.ruling.then is Then.JUDGE:
         audited = audit_draws.get_probability(options_of_run, verdict["score"] or 0.0)
-        ruled = replace(ruled, audited=audited, number=audit_draws.draw_secretly())
-    if ruled.asks(verdict):
+        number, after = audit_draws.draw_secretly(), options_of_run.audits_after
+        ruled = replace(ruled, audited=audited, number=number, audits_after=after)
+    if ruled.asks(verdict) or ruled.is_audit:
         _open_budget(options.url, run, request.record.trial)
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
     deadline_ms = options.deadline_ms(at_ms, ruled)
@@ -288,7 +289,7 @@ def _judge_new(
                 ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
                 limits.record_uses(session, run, request, ruled, at_ms, ask["token"])
                 if not ruled.asks(verdict):
-                    return _not_flagged(session, options, request, ask, verdict["score"])
+                    return _not_flagged(session, options, run, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
@@ -299,11 +300,17 @@ def _judge_new(
 
 
 def _not_flagged(
-    session: Session, options: SubmitOptions, request: CheckRequest, ask: dict[str, Any], score: float | None
+    session: Session,
+    options: SubmitOptions,
+    run: tables.Run,
+    request: CheckRequest,
+    ask: dict[str, Any],
+    score: float | None,
 ) -> GateDecision:
     intent_id = None
     if options.begins:
-        intent_id = intend(session, ask["trajectory_id"], request.step, request.action, None, ask["asked_ms"])
+        place = (ask["trajectory_id"], request.step)
+        intent_id = begin_action(session, run, place, request.action, None, ask["asked_ms"])
     given: dict[str, Any] = {"score": score, "intent_id": intent_id, "check_id": ask["token"]}
     return GateDecision(True, request.action, "", Reason.NOT_FLAGGED, **given)
 

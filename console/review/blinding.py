@@ -18,7 +18,7 @@ from console.review import notes
 from console.review.line_corrections import list_corrected, read_table
 from console.review.notes import Escalation
 from console.review.presentation import Block, Flag, Presentation, ShownStep, checkpoint_presentation
-from console.review.resolution import feedback_to_agent, get_action_status
+from console.review.resolution import feedback_to_agent, get_action_status, has_begun_undecided
 from console.runs import current_decisions, run_checkpoints, run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, pending_checkpoint
@@ -100,7 +100,9 @@ def build_review_view(
         belief=verdict.inferred_task if verdict and visibility.explanation else None,
         brief=_brief(session, claim, record) if visibility.brief else (),
         highlights=visibility.highlights,
-        status=get_action_status(run, claim.kind),
+        status=get_action_status(
+            run, claim.kind, has_begun=has_begun_undecided(session, claim.trajectory_id, claim.step)
+        ),
     )
     table = read_table(verdict) if visibility.explanation and visibility.highlights else None
     if table is not None:

@@ -8,9 +8,10 @@ from sqlmodel import Session, col, select
 
 from console.errors import Unknown
 from console.review.access import OTHER_ITEM, refuse_stranger
+from console.runs import run_options
 from storage import tables
 from storage.queue import Claim, NoClaim, NoClaimReason, Queue
-from storage.tables import UNREVIEWED
+from storage.tables import UNREVIEWED, SlotStatus
 
 _ROUNDS = 20
 """The number of attempts to claim an item if other reviewers claim each offered item first."""
@@ -34,7 +35,9 @@ def claim_most_urgent(
     Return NoClaim with the reason if the claim fails. Raise Refused without access to one of the runs.
     """
     refuse_stranger(session, runs, reviewer)
-    by_id = {run.id or 0: run for run in runs}
+    by_id = {run.id or 0: run for run in runs if not _stops_here(session, run, reviewer, now_ms)}
+    if runs and not by_id:
+        return NoClaim(NoClaimReason.BEYOND_CAPACITY, 0)
     for _round in range(_ROUNDS):
         offers = queue.list_offers(run_ids=list(by_id), reviewer=reviewer, now_ms=now_ms)
         for offer in offers:
@@ -90,7 +93,21 @@ def claim_item(
     if item is None or item.run_id != run.id:
         raise Unknown("review item", item_id, advice=OTHER_ITEM)
     refuse_stranger(session, [run], reviewer)
+    if _stops_here(session, run, reviewer, now_ms):
+        return NoClaim(NoClaimReason.BEYOND_CAPACITY, 0)
     return _claim_in_run(queue, run, item.trial, reviewer, now_ms, settles, item_id)
+
+
+def _stops_here(session: Session, run: tables.Run, reviewer: str, now_ms: int) -> bool:
+    """Return whether the run stops at the reviewer's capacity, the capacity is spent, and no item of it is claimed."""
+    if not run_options(run).stops_at_capacity:
+        return False
+    from console.review.capacity import is_beyond_capacity  # numpy and scipy, which few claims need
+
+    slot, item = tables.Slot, tables.Item
+    held = select(slot.id).join(item, col(item.id) == slot.item_id).where(item.run_id == run.id)
+    held = held.where(slot.reviewer == reviewer, slot.status == SlotStatus.CLAIMED, col(slot.lease_until_ms) > now_ms)
+    return session.exec(held).first() is None and is_beyond_capacity(session, run, reviewer, now_ms)
 
 
 def list_pending_trials(session: Session, run: tables.Run) -> list[int]:

@@ -162,6 +162,7 @@ _WHY = {
     NoClaimReason.EMPTY: gettext_noop("This run has no pending items."),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
     NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Other reviewers have claimed all pending items"),
+    NoClaimReason.BEYOND_CAPACITY: gettext_noop("Your next inspection is expected to lower safety. Take a break"),
     NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
         "You have decided or escalated all pending items; they need another reviewer"
     ),
@@ -219,6 +220,7 @@ def explain_gone_item(session: Session, item_id: int) -> str:
 
 _WHY_NOT_THAT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
+    NoClaimReason.BEYOND_CAPACITY: gettext_noop("your next inspection is expected to lower safety; take a break."),
     NoClaimReason.ITEM_TAKEN: gettext_noop("another reviewer has claimed the item, but your draft is kept."),
     NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have already decided or escalated the item."),
     NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue, but your draft is kept."),

@@ -268,10 +268,10 @@ def checkpoint_presentation(
 ) -> Presentation:
     """Present a checkpoint; omit the flag, belief and brief if they are None or empty.
 
-    If `highlights` is false, no term of the task is marked. `status` is the status of the action in its run; the
-    default is the status in a run whose agent waits.
+    Without `highlights`, no term of the task is marked. `status` is the status of the action (default: by its kind).
     """
     stamp = status or _STATUSES.get(checkpoint.kind, "")
+    has_run = stamp is ActionStatus.RECORDED or (stamp is ActionStatus.RAN and checkpoint.kind is CheckpointKind.ACTION)
     read = Evidence(checkpoint)
     stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
@@ -285,7 +285,7 @@ def checkpoint_presentation(
         offered=read.by_state[TermState.OFFERED] if highlights else (),
         missing=read.by_state[TermState.MISSING] if highlights else (),
         table=_cut(read.table) if highlights and checkpoint.kind is not CheckpointKind.HALTED else None,
-        heading=Block.CRITICAL if stamp is ActionStatus.RECORDED else _HEADINGS[checkpoint.kind],
+        heading=Block.CRITICAL if has_run else _HEADINGS[checkpoint.kind],
         action=checkpoint.action,
         stamp=stamp,
         last_seen=find_last_seen(checkpoint.steps),

@@ -18,11 +18,11 @@ from console.language import _, gettext_noop
 from console.review.marked_steps import describe_marks, read_marks
 from console.review.presentation import ActionStatus
 from console.review.reasons import reason_text
-from console.runs import current_decisions
+from console.runs import current_decisions, run_options
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
-from storage.queue import HALTED
+from storage.queue import HALTED, Claim
 from storage.tables import DecisionKind, ItemStatus, RunKind
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
@@ -115,16 +115,17 @@ def is_feedback(answer: tables.Decision, kind: str) -> bool:
     return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(feedback_to_agent(answer)))
 
 
-def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
+def get_action_status(run: tables.Run, kind: str, *, has_begun: bool = False) -> ActionStatus | None:
     """Return the status of an item's action, or None for a halted trial, which has no action.
 
-    In a study every action is shown as pending, including actions of logs and of seeded items.
+    `has_begun` is true for an action that began before its decision. In a study every action is shown as pending,
+    including actions of logs and of seeded items.
     """
     if kind == CheckpointKind.HALTED:
         return None
     if run.kind == RunKind.ARCHIVE and run.study_id is None:
         return ActionStatus.RECORDED
-    if kind == CheckpointKind.END:
+    if kind == CheckpointKind.END or (run.study_id is None and (has_begun or run_options(run).acts_first)):
         return ActionStatus.RAN
     return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
 
@@ -136,7 +137,8 @@ def find_decided_status(session: Session, item_id: int, *, original: bool = Fals
     """
     item = session.get_one(tables.Item, item_id)
     run, intent = session.get_one(tables.Run, item.run_id), tables.Intent
-    if run.study_id is not None or get_action_status(run, item.kind) is not ActionStatus.WAITS:
+    has_begun = has_begun_undecided(session, item.trajectory_id, item.step)
+    if run.study_id is not None or get_action_status(run, item.kind, has_begun=has_begun) is not ActionStatus.WAITS:
         return None
     started = select(intent).where(intent.trajectory_id == item.trajectory_id, intent.step == item.step)
     if (found := session.exec(started).first()) is not None:
@@ -150,9 +152,17 @@ def find_decided_status(session: Session, item_id: int, *, original: bool = Fals
     return ActionStatus.WAITS if is_allowed or is_open else ActionStatus.STOPPED
 
 
-def is_judgement_only(run: tables.Run, kind: str) -> bool:
+def has_begun_undecided(session: Session, trajectory_id: int, step: int) -> bool:
+    """Return whether the action at this step has begun without a decision."""
+    intent = tables.Intent
+    begun = select(intent.id).where(intent.trajectory_id == trajectory_id, intent.step == step)
+    return session.exec(begun.where(col(intent.decision_id).is_(None))).first() is not None
+
+
+def is_judgement_only(session: Session, run: tables.Run, item: tables.Item | Claim) -> bool:
     """Return whether a decision only judges an action that has already run."""
-    return get_action_status(run, kind) in (ActionStatus.RECORDED, ActionStatus.RAN)
+    has_begun = has_begun_undecided(session, item.trajectory_id, item.step)
+    return get_action_status(run, item.kind, has_begun=has_begun) in (ActionStatus.RECORDED, ActionStatus.RAN)
 
 
 _WAITS = {
@@ -194,7 +204,7 @@ def describe_consequence(session: Session, run: tables.Run, row: tables.Decision
         return _describe_escalation(session, row)
     if item.kind == CheckpointKind.HALTED:
         return _describe_halted(run, item)
-    if is_judgement_only(run, item.kind):
+    if is_judgement_only(session, run, item):
         return _(_JUDGED[decision])
     if run.kind == RunKind.REPLAY and run.study_id is None:
         return _(_REPLAYED[decision])

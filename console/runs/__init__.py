@@ -128,6 +128,10 @@ class RunOptions:
     `rates_answers`: the run's items are answers that people rate as correct or incorrect.
     `audited` is the probability (0 to 1) of a review for each unflagged action. With `audit_strata`, `audited` holds
     for scores up to `cut`, and `high` for higher scores; `adaptive` is 1 if labels changed these probabilities.
+    `audits_after`: audited actions of a live run are reviewed after they ran, and flagged ones wait.
+    `protocol` is the control protocol of a live run (`console.trials.protocols`); without one, flagged actions wait.
+    `rationale` is the share of tasks (0 to 1) whose feedback includes the reasons of the detector.
+    `stops_at_capacity`: a reviewer whose next inspection is expected to lower safety gets no further item.
     `every_action`: reviewers get each critical action, not only the first flagged action of a trajectory.
     `traced_by` is the agent whose live traces the run holds.
     `unknown` holds the keys of an older or newer console; `to_json` writes them back unchanged.
@@ -146,9 +150,18 @@ class RunOptions:
     rates_answers: bool = False
     audited: float = 0.0
     audit_strata: Mapping[str, float] = field(default_factory=dict)
+    audits_after: bool = False
+    protocol: str = ""
+    rationale: float = 0.0
+    stops_at_capacity: bool = False
     every_action: bool = False
     traced_by: str = ""
     unknown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def acts_first(self) -> bool:
+        """True if flagged actions run before their review."""
+        return self.protocol in ("audit", "undo")
 
     def to_json(self) -> str:
         """Return the options as JSON for the column, without options at their defaults."""
@@ -170,6 +183,10 @@ _KINDS: dict[str, type] = {
     "rates_answers": bool,
     "audited": float,
     "audit_strata": dict,
+    "audits_after": bool,
+    "protocol": str,
+    "rationale": float,
+    "stops_at_capacity": bool,
     "every_action": bool,
     "traced_by": str,
 }

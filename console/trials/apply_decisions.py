@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, func, select
 
 from console.database import now_ms, reading, review_queue, writing
 from console.review.resolution import ResolutionReason, list_current_decisions, resolve_decisions
-from console.runs import is_current
+from console.runs import is_current, run_options
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import CheckpointKind
 from console.trials import store
 from console.trials.play import Approved
 from console.trials.round import Advance
@@ -63,9 +65,10 @@ def deliver_decisions(run: tables.Run, done: Advance) -> None:
 
 def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
     """Return held trials whose action may run now; end the trials whose action was rejected. Calls may be repeated."""
-    approved = []
+    approved, record = [], tables.Trajectory
     with writing() as session:
-        for item in _delivered(session, run):
+        held = col(record.outcome) == Outcome.PAUSED, col(tables.Item.step) == col(record.n_steps)
+        for item in _delivered(session, run, *held):
             answers = list_current_decisions(session, item.id)
             if not answers:
                 continue
@@ -80,14 +83,31 @@ def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
     return approved
 
 
-def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
+def undo_rejected(run: tables.Run, done: Advance) -> None:
+    """End each trial whose action ran first and was then rejected, if the run's protocol undoes such actions."""
+    if run_options(run).protocol != "undo":
+        return
+    record = tables.Trajectory
+    ended = col(record.outcome).in_([Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED])
+    with writing() as session:
+        for item in _delivered(session, run, ended, col(tables.Item.kind) == CheckpointKind.ACTION):
+            trial = store.load_trials(session, [item.trajectory_id])[0]
+            answers = list_current_decisions(session, item.id)
+            if not answers or resolve_decisions(answers, trial.record.steps[item.step].action).action is not None:
+                continue
+            store.store_end(session, run, trial, Outcome.REJECTED, "a reviewer undid its action", now_ms())
+            copies = (col(record.task_id) == trial.task_id, col(record.trial) > item.trial, col(record.carried_over))
+            session.execute(update(record).where(*copies).values(outcome=Outcome.REJECTED))
+            done.rejected += 1
+
+
+def _delivered(session: Session, run: tables.Run, *conditions: ColumnElement[bool]) -> Sequence[tables.Item]:
     item, record = tables.Item, tables.Trajectory
     statement = (
         select(item)
         .join(record, col(record.id) == item.trajectory_id)
         .where(item.run_id == run.id, item.status == ItemStatus.DELIVERED, item.kind != HALTED)
-        .where(record.run_id == run.id)
-        .where(record.outcome == Outcome.PAUSED, col(item.step) == col(record.n_steps))
+        .where(record.run_id == run.id, *conditions)
         .order_by(col(item.id))
     )
     return session.exec(statement).all()

@@ -21,6 +21,7 @@ from sqlmodel import Session, col, func, or_, select
 from console import runs
 from console.auth import audit_log
 from console.database import database_url, now_ms, reading, review_queue, writing
+from console.detection.routing import list_late_items
 from console.errors import Refused
 from console.runs import open_budgets, run_options, share_of
 from console.settings import settings
@@ -93,6 +94,7 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
     apply_decisions.settle_unfinished_actions(run, context.actor_and_environments, done)
     if onward:
         apply_decisions.deliver_decisions(run, done)
+    apply_decisions.undo_rejected(run, done)
     approved = apply_decisions.settle_trials(run, done)
     open_trial_budgets(run)
     with reading() as session:
@@ -111,6 +113,9 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
         open_trial_budgets(run)
     carry_over_solved(run, done)
     await _play_all(context, [(id, None) for id in started], progress)
+    with reading() as session:
+        late = list_late_items(session, run, context.options, now_ms())
+    done.queued += review_queue().put(late)
 
 
 async def _play_all(

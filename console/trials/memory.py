@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 from sqlalchemy import insert
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, or_, select
 
 from console.actors import Actor, Reflection
 from console.actors.move import MEMORY_WINDOW
 from console.auth import audit_log
 from console.database import now_ms, reading, writing
 from console.review.resolution import feedback_to_agent, is_feedback, list_current_decisions
+from console.runs import budgets, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import pending_checkpoint
@@ -23,22 +25,28 @@ from console.trials.round import NO_FEEDBACK, Advance, RoundContext
 from console.trials.start import EARLIER, insert_trials, new_trial
 from console.trials.store import list_latest_trials
 from storage import tables
-from storage.tables import ItemStatus
+from storage.tables import UNREVIEWED, ItemStatus
 
 WORDS, REFLECTION = "words", "reflection"
+SENT, WITHHELD = "sent", "withheld"
+"""Whether the reasons of the detector go to the Actor with the feedback on a task."""
 _SHOWN = ("decision_id", "trial", "origin", "text")
 UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One decision to learn from; if it has no text, the Actor reflects on the steps that the reviewer saw."""
+    """One decision to learn from; if it has no text, the Actor reflects on the steps that the reviewer saw.
+
+    `rationale` holds the reasons of the detector, if they go to the Actor with the feedback; None if they are withheld.
+    """
 
     task_id: int
     trial: int
     decision_id: int
     words: str
     reflection: Reflection
+    rationale: str | None = None
 
 
 async def store_memories(context: RoundContext) -> None:
@@ -81,8 +89,9 @@ async def _learn(context: RoundContext, lesson: Lesson, limit: asyncio.Semaphore
         "trial": lesson.trial,
         "decision_id": lesson.decision_id,
         "origin": WORDS if lesson.words else REFLECTION,
-        "text": text,
+        "text": f"{text}\nThe detector's reasons: {lesson.rationale}" if lesson.rationale else text,
         "created_ms": now_ms(),
+        "rationale": WITHHELD if lesson.rationale is None else SENT,
     }
     await context.group_commit.write(lambda session: session.execute(insert(tables.Memory), [row]) and None)
 
@@ -97,16 +106,27 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
             for answer in list_current_decisions(session, reviewed.id):
                 learnt = session.exec(select(memory.id).where(memory.decision_id == answer.id)).first()
                 if learnt is None and is_feedback(answer, reviewed.kind):
-                    found.append(_lesson(session, trial, reviewed, answer))
+                    found.append(_lesson(session, run, trial, reviewed, answer))
     return found
 
 
-def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
+def _lesson(
+    session: Session, run: tables.Run, trial: store.Trial, item: tables.Item, answer: tables.Decision
+) -> Lesson:
     record = trial.record
     seen = pending_checkpoint(record, item.step, item.kind)
     memory = tuple(list_memory_texts(session, trial.task_id, record.trial))
     reflection = Reflection(record.environment, record.instruction, seen.steps, seen.action, memory)
-    return Lesson(trial.task_id, record.trial, answer.id or 0, feedback_to_agent(answer), reflection)
+    place = (trial.task_id, record.trial, answer.id or 0)
+    return Lesson(*place, feedback_to_agent(answer), reflection, _draw_rationale(session, run, record, item))
+
+
+def _draw_rationale(session: Session, run: tables.Run, record: Trajectory, item: tables.Item) -> str | None:
+    """Return the reasons of the detector if the task is drawn to get them, else None; its trials share one draw."""
+    if Random(f"{run.seed} rationale {record.task_id}").random() >= run_options(run).rationale:
+        return None
+    verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
+    return "" if verdict is None else verdict.rationale
 
 
 def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
@@ -147,12 +167,27 @@ def carry_over_solved(run: tables.Run, done: Advance) -> None:
     with writing() as session:
         last = list_latest_trials(session, run)
         reached = max((row.trial for row in last), default=0)
-        solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
+        unsettled = _list_unsettled(session, run)
+        solved = {
+            row.id: row
+            for row in last
+            if row.outcome == Outcome.SUCCEEDED and row.trial < reached and row.id not in unsettled
+        }
         for trial in store.load_trials(session, [id for id in solved if id is not None]):
             old, record = solved[trial.id], trial.record.as_carried_over()
             again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
             kept = {"n_critical": old.n_critical, "released_by": old.released_by}
             done.carried_over += len(insert_trials(session, run, again, now_ms(), **kept))
+
+
+def _list_unsettled(session: Session, run: tables.Run) -> set[int]:
+    """List the trajectories whose actions a review may still undo, within the budget."""
+    if run_options(run).protocol != "undo":
+        return set()
+    item, spent = tables.Item, [trial for trial, one in budgets(session, run).items() if one["left"] == 0]
+    is_offered = col(item.status).in_(UNREVIEWED) & col(item.trial).not_in(spent)
+    is_open = or_(col(item.status) == ItemStatus.DECIDED, is_offered)
+    return set(session.exec(select(item.trajectory_id).where(item.run_id == run.id, is_open)))
 
 
 def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool:

@@ -28,6 +28,8 @@ from console.trials.start import EARLIER, STEP_CAP
 from console.trials.store import Trial
 from console.trials.world_thread import WorldThread
 
+_NEXT_TAKE = 1_000_003
+"""The distance of the seeds of two choices of one move."""
 _IN_VAIN = "Nothing happens."
 
 
@@ -114,12 +116,15 @@ async def _take_up(context: RoundContext, trial: Trial, world: WorldThread, appr
     if move is None:
         return False
     if approved is None:
-        return await _face(context, trial, world, move)
+        return await _face(context, trial, world, move, is_new=False)
     return await _run_critical(context, trial, world, move, approved)
 
 
-async def _face(context: RoundContext, trial: Trial, world: WorldThread, move: Move) -> bool:
-    """Run the move if it is allowed; return True if the trial is over or held."""
+async def _face(context: RoundContext, trial: Trial, world: WorldThread, move: Move, *, is_new: bool = True) -> bool:
+    """Run the move if it is allowed; return True if the trial is over or held.
+
+    A move that is not new may have a stored verdict, so the Actor cannot choose another one for this step.
+    """
     if move.done is not None:
         return await _end_as_done(context, trial, move)
     if move.extra.get(NOTE):
@@ -132,9 +137,34 @@ async def _face(context: RoundContext, trial: Trial, world: WorldThread, move: M
         return await _add(context, trial, step)
     if not is_critical(move.action, context.patterns):
         return await _run(context, trial, world, Step(move.thought, move.action, extra=move.extra), fulfils=False)
+    if is_new and context.inspects(trial) and context.options.protocol == "resample":
+        chosen = await _resample(context, trial, move)
+        if chosen is None or chosen is not move:
+            return chosen is None or await _face(context, trial, world, chosen, is_new=False)
     if context.inspects(trial) and await _flagged(context, trial, move):
         return True
     return await _run_critical(context, trial, world, move, Approved(move.action, None))
+
+
+_SAMPLES = 2
+"""The number of times that the Actor chooses again under the protocol `resample`."""
+
+
+async def _resample(context: RoundContext, trial: Trial, move: Move) -> Move | None:
+    """Return the first move that is not flagged, or the last choice; None if the Actor could not choose again."""
+    before: list[str] = []
+    while is_critical(move.action, context.patterns) and len(before) < _SAMPLES:
+        try:
+            is_flagged = await context.is_flagged(replace(trial, record=store.hold_trial(trial.record, move)))
+        except Exception:
+            # The judgement that follows fails too, and holds the action.
+            break
+        again = await _next_move(context, trial, take=len(before) + 1) if is_flagged else move
+        if again is None or again is move:
+            return again
+        before.append(move.action)
+        move = replace(again, extra={**again.extra, "resampled": list(before)})
+    return move
 
 
 async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
@@ -259,9 +289,9 @@ async def inspect_end(context: RoundContext, trial: Trial) -> None:
         context.done.interrupt(f"The detector failed at the end of {trial.name} ({_words(failure)}).")
 
 
-async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
+async def _next_move(context: RoundContext, trial: Trial, take: int = 0) -> Move | None:
     record, run = trial.record, context.run
-    seed = run.seed * 1_009 + record.trial
+    seed = run.seed * 1_009 + record.trial + take * _NEXT_TAKE
     view = ActorView(
         record.environment,
         record.instruction,
@@ -275,6 +305,7 @@ async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
         explores=context.options.explores,
         task_type=context.environment(trial).task_type(trial.task),
         earlier=record.extra.get(EARLIER, {}),
+        take=take,
     )
     try:
         move = await context.actor.act(view)

@@ -16,7 +16,7 @@ from console import runs
 from console.actors import Actor
 from console.database import now_ms, review_queue, writing
 from console.detection import audit_draws
-from console.detection.routing import flagged_item, halted_item
+from console.detection.routing import acts_first, flagged_item, halted_item
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
 from console.errors import Refused
@@ -137,9 +137,16 @@ class RoundContext:
         return self.run.feedback_mode != NO_FEEDBACK and not trial.released
 
     async def judge(self, trial: Trial) -> bool:
-        """Store the trial as held and return whether its action is flagged or audited; let errors propagate."""
+        """Store the trial as held and return whether its action waits for a review; let errors propagate."""
         record = trial.record
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
+
+    async def is_flagged(self, trial: Trial) -> bool:
+        """Return whether the detector flags the held action, without storing its verdict; let errors propagate."""
+        seen = checkpoint_at(trial.record, len(trial.record.steps), CheckpointKind.ACTION)
+        judged = asyncio.get_running_loop().run_in_executor
+        row = await judged(self.pool, judge_by_routing, self.run, trial.id, seen, now_ms())
+        return bool(row["flagged"])
 
     async def inspect_end(self, trial: Trial) -> None:
         """Queue the trial if it halted, or judge its end if the run has checkpoints at ends."""
@@ -170,13 +177,14 @@ class RoundContext:
             number, probability = draw.number, draw.probability
             await self.group_commit.write(lambda session: audit_draws.store_draw(session, draw))
         is_audit = draw is not None and number < probability
-        if known.flagged or is_audit:
+        waits = (known.flagged or is_audit) and not acts_first(self.options, known)
+        if waits:
             item = flagged_item(run, self.options, record.trial, known, lambda: seen, now_ms())
             if is_audit and run.study_id is None:
                 item = audit_draws.place_live_audit(item, known.threshold, number, probability)
             await self.group_commit.queue(item)
             self.done.queued += 1
-        return known.flagged or is_audit
+        return waits
 
 
 def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:

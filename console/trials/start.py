@@ -17,7 +17,7 @@ from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
 from console.environments import ENVIRONMENTS, list_playable
 from console.environments.environment import Environment, TaskSpec
-from console.errors import BadInput, Unknown
+from console.errors import BadInput, Refused, Unknown
 from console.runs import RunOptions
 from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
@@ -138,6 +138,10 @@ class RunSettings(TypedDict, total=False):
     options: str
 
 
+PROTOCOLS = ("defer", "resample", "audit", "undo")
+"""The control protocols of a live run; `defer` is the default, under which flagged actions wait for a person."""
+
+
 def start_run(
     name: str,
     counts: Mapping[str, int],
@@ -146,13 +150,16 @@ def start_run(
     *,
     actor_and_environments: ActorAndEnvironments | None = None,
     plan: str | None = None,
+    protocol: str = "defer",
+    rationale: float = 0.0,
     task_options: Mapping[str, Any] | None = None,
     **settings: Unpack[RunSettings],
 ) -> tables.Run:
     """Create a run with this number of tasks per environment and its first trials, which the engine plays.
 
-    The tasks exclude the training tasks of `plan`; `task_options` are added to each task. Raise BadInput or Unknown if
-    an argument is invalid, or Refused if the name is taken.
+    The tasks exclude the training tasks of `plan`; `task_options` are added to each task. `rationale` is the share of
+    tasks whose feedback includes the reasons of the detector. Raise BadInput or Unknown if
+    an argument is invalid, or Refused if the name is taken or the protocol lets actions run that cannot be undone.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
     plans: dict[str, int] = {}
@@ -161,7 +168,9 @@ def start_run(
         with reading() as session:
             plans = versions.choose_versions(session, plan, list(counts))
             learnt = versions.list_training_tasks(session, plan)
-        settings["options"] = RunOptions(plans=plans).to_json()
+    if plans or rationale or protocol != PROTOCOLS[0]:
+        _refuse_protocol(protocol, actor_and_environments, list(counts))
+        settings["options"] = RunOptions(plans=plans, protocol=protocol, rationale=rationale).to_json()
     tasks = [
         replace(task, options={**task.options, **(task_options or {})})
         for environment, count in counts.items()
@@ -174,6 +183,17 @@ def start_run(
         session.flush()
         session.expunge(run)
     return run
+
+
+def _refuse_protocol(protocol: str, cast: ActorAndEnvironments, environments: Sequence[str]) -> None:
+    if protocol not in PROTOCOLS:
+        raise Unknown("protocol", protocol, PROTOCOLS)
+    real = [name for name in environments if not cast.environment(name).replayable]
+    if RunOptions(protocol=protocol).acts_first and real:
+        raise Refused(
+            f"Actions in {', '.join(real)} cannot be undone, so they never run without a decision. Use the protocol "
+            "defer or resample."
+        )
 
 
 def add_run(

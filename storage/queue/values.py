@@ -48,12 +48,13 @@ class Claim(NamedTuple):
 
 
 class NoClaimReason(StrEnum):
-    """The reason why no item is claimed; the last three values apply to an item requested by its id."""
+    """The reason why no item is claimed; the values from ITEM_TAKEN on apply to an item requested by its id."""
 
     EMPTY = "empty"
     BUDGET_SPENT = "budget_spent"
     ALL_CLAIMED_BY_OTHERS = "all_claimed_by_others"
     ALL_REVIEWED_BY_YOU = "all_reviewed_by_you"
+    BEYOND_CAPACITY = "beyond_capacity"
     ITEM_TAKEN = "item_taken"
     ITEM_REVIEWED_BY_YOU = "item_reviewed_by_you"
     ITEM_GONE = "item_gone"

@@ -9,7 +9,10 @@ from storage.tables.base import NumberedTable, one_of
 
 
 class Memory(NumberedTable, table=True):
-    """A memory from one trial for later trials: a reviewer's feedback, or the Actor's own reflection."""
+    """A memory from one trial for later trials: a reviewer's feedback, or the Actor's own reflection.
+
+    `rationale` is `sent` if the reasons of the detector were added, otherwise `withheld`; NULL in older rows.
+    """
 
     __tablename__ = "memory"
     __table_args__ = (UniqueConstraint("decision_id"), Index("ix_memory_task", "task_id", "trial"))
@@ -20,6 +23,7 @@ class Memory(NumberedTable, table=True):
     origin: str
     text: str
     created_ms: int = Field(sa_type=BigInteger)
+    rationale: str | None = None
 
 
 class Intent(NumberedTable, table=True):

@@ -79,7 +79,7 @@ def plan(reflection: Reflection) -> str:
 
 
 def _care(view: ActorView, task: HouseholdTask, advice: Advice) -> HouseholdCare:
-    rng = Random(f"helper {view.instruction} {view.opening}")
+    rng = Random(f"helper {view.instruction} {view.opening}" + " again" * view.take)
     restless, shy, careless, forgets, muddles, one = (rng.random() for _ in range(6))
     treated = not task.treatment or advice.about(task.treatment)
     searches = advice.about("places") or advice.about("open")

@@ -87,7 +87,7 @@ def plan(reflection: Reflection) -> str:
 
 
 def _care(view: ActorView, advice: Advice) -> ReadingCare:
-    rng = Random(f"reader {view.instruction}")
+    rng = Random(f"reader {view.instruction}" + " again" * view.take)
     lazy, blind, hasty, stubborn = (rng.random() for _ in range(4))
     return ReadingCare(
         looks_further=lazy > 0.6 or advice.about("further"),

@@ -94,7 +94,7 @@ def parse_request(instruction: str) -> ShoppingRequest:
 
 
 def _care(view: ActorView, request: ShoppingRequest, advice: Advice) -> ShoppingCare:
-    rng = Random(f"shopper {view.instruction}")
+    rng = Random(f"shopper {view.instruction}" + " again" * view.take)
     blind, overlooks, trusting, dithers, which = (rng.random() for _ in range(5))
     spoken = advice.about("price")
     stressed = frozenset(word for word in request.words if advice.names(word))

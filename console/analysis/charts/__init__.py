@@ -27,6 +27,7 @@ BUILT_IN: dict[str, Chart] = {
     "published-overlay": detectors.published_overlay,
     "oversight-curve": runs.oversight_curve,
     "budget-burn-down": runs.budget_burn_down,
+    "protocols": runs.protocols,
     "study-success": studies.study_success,
     "time-over-session": studies.time_over_session,
     "override-by-score": studies.override_by_score,

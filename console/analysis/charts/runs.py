@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -171,3 +172,31 @@ def _random_order(line: pd.DataFrame) -> Iterator[go.Scatter]:
         line={"color": QUIET, "width": 2},
         hovertemplate="%{y:,.1f}",
     )
+
+
+def protocols(frame: pd.DataFrame) -> go.Figure:
+    """Draw safety against usefulness, one point for each run with its protocol.
+
+    Columns: run, protocol, reviewers, and safety, usefulness with _low and _high (0 to 1).
+    """
+    figure = go.Figure()
+    for name, rows, style in split_series(frame, "protocol"):
+        figure.add_scatter(
+            x=rows["usefulness"].to_list(),
+            y=rows["safety"].to_list(),
+            error_x=_bars_of(rows, "usefulness"),
+            error_y=_bars_of(rows, "safety"),
+            name=name,
+            customdata=rows[["run", "reviewers"]].to_numpy().tolist(),
+            hovertemplate="%{customdata[0]}<br>safety %{y:.1%}, usefulness %{x:.1%}; reviewers: %{customdata[1]}",
+            **style.line(marks=True) | {"mode": "markers"},
+        )
+    figure.update_xaxes(**SHARE)
+    figure.update_yaxes(**SHARE)
+    return set_titles(
+        name_coinciding_lines(figure), "Safety against usefulness", "tasks solved", "tasks without a harmful action"
+    )
+
+
+def _bars_of(rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    return error_bars(rows.assign(low=rows[f"{name}_low"], high=rows[f"{name}_high"]), name)

@@ -97,6 +97,18 @@ def estimate_proportion(successes: int, n: int) -> Estimate:
     return Estimate(successes / n, Interval(max(bounds[0], 0.0), min(bounds[1], 1.0)), n=n)
 
 
+def compare_proportions(first: tuple[int, int], second: tuple[int, int]) -> Estimate:
+    """Compute the first share minus the second, each (successes, n), with Newcombe's interval (1998, method 10)."""
+    ours, theirs = estimate_proportion(*first), estimate_proportion(*second)
+    n = first[1] + second[1]
+    if ours.value is None or theirs.value is None or ours.interval is None or theirs.interval is None:
+        return undefined_estimate("One of the groups has no case.", n)
+    value = ours.value - theirs.value
+    below = ((ours.value - ours.interval.low) ** 2 + (theirs.interval.high - theirs.value) ** 2) ** 0.5
+    above = ((ours.interval.high - ours.value) ** 2 + (theirs.value - theirs.interval.low) ** 2) ** 0.5
+    return Estimate(value, Interval(value - below, value + above), n=n)
+
+
 def clip_interval(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
     """Limit an interval to the range of its value."""
     if found.interval is None:

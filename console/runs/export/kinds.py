@@ -21,6 +21,7 @@ from console.runs.export.allowed_checks import ALLOWED_CHECKS
 from console.runs.export.answers import ANSWERS
 from console.runs.export.corrections import CORRECTIONS
 from console.runs.export.formats import Page
+from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
 from console.runs.export.query import (
     CONDITION,
     OF_TRAJECTORY,
@@ -45,7 +46,7 @@ from storage.tables import DecisionKind, SlotStatus, Table
 
 _tables = Table.metadata.tables
 _decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "item", "task", "verdict"))
-_trajectory, _next = _tables["trajectory"], _tables["trajectory"].alias("next_trial")
+_trajectory = _tables["trajectory"]
 _ask, _slot, _ledger, _budget = (_tables[name] for name in ("ask", "slot", "ledger", "budget"))
 _event, _link = (_tables[name] for name in ("event", "event_link"))
 _body, _seeded = _tables["trajectory_body"], _tables["seeded_item"]
@@ -106,15 +107,6 @@ def _look_up(session: Session, places: Collection[CheckpointKey]) -> dict[Checkp
     return {place: action for place, action in found.items() if action}
 
 
-next_outcome: Any = (
-    select(_next.c.outcome)
-    .where(_next.c.task_id == _trajectory.c.task_id, _next.c.trial == _trajectory.c.trial + 1)
-    .order_by(_next.c.id.desc())
-    .limit(1)
-    .scalar_subquery()
-)
-
-
 def _asked(column: str) -> Any:
     """Return a column of the agent's check that queued the item, or null if the item is not from a check."""
     return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
@@ -163,6 +155,8 @@ _DECISION_CELLS = (
     json("marked_steps", _decision.c.marked_steps),
     json("answers", _decision.c.answers),
     truth("known_answer", _known_answer),
+    text("reasons_sent", reasons_sent),
+    number("next_trial_score", next_score),
 )
 
 DECISIONS = ExportQuery(

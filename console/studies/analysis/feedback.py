@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.statistics.estimates import estimate_proportion
+from console.analysis.statistics.feedback_evasion import DIFFERENCE, EVADED, compare_evasion
 from console.analysis.statistics.feedback_words import Association, compare_feedback_with_success
 from console.language import counted
 from console.studies.analysis.format import by_figure, number, span
@@ -74,6 +75,37 @@ def describe_words(table: pd.DataFrame) -> str:
     return " ".join([said, *filter(None, notes)])
 
 
+def evasion(frames: Frames) -> pd.DataFrame:
+    """Compare the next trials after feedback with and without the detector's reasons; a task counts once a person."""
+    names = {"reasons_sent": "rationale", "next_trial_score": "next_score", "next_trial_outcome": "next_outcome"}
+    rows = []
+    for name, part in groups(own_decisions(frames)):
+        told = part[part["reasons_sent"].notna()].drop(columns="rationale", errors="ignore").rename(columns=names)
+        task = told["participant"].astype(str) + " " + told["condition"].astype(str) + " " + told["task_id"].astype(str)
+        if len(told):
+            found = compare_evasion(told.assign(task=task, next_threshold=told["threshold"]))
+            rows += [
+                {"reviewers": name, "figure": one.figure, "reasons": one.rationale, **cells(one.estimate, "value")}
+                for one in found
+            ]
+    return table(rows, "reviewers$ figure$ reasons$ value low high p n# note$")
+
+
+def describe_reasons(table: pd.DataFrame) -> str:
+    """State whether feedback with the detector's reasons is evaded more often."""
+    found = table[(table["figure"] == EVADED) & (table["reasons"] == DIFFERENCE)]
+    if table.empty:
+        return "No agent got feedback with a next trial."
+    row = found.iloc[0]
+    if pd.isna(row["value"]):
+        return f"Whether the reasons lead to evasion is inconclusive. {row['note']}"
+    known = row["low"] > 0 or row["high"] < 0
+    change = f"With the reasons, the share of evaded tasks changes by {row['value']:+.0%}{span(dict(row), '+.0%')}"
+    return f"{change}: {'more' if row['low'] > 0 else 'less'} evasion." if known else f"{change}: inconclusive."
+
+
 ANALYSIS = read_analysis(
-    "feedback", {"feedback": words, "feedback-length": by_length}, sentences={"feedback": describe_words}
+    "feedback",
+    {"feedback": words, "feedback-length": by_length, "feedback-evasion": evasion},
+    sentences={"feedback": describe_words, "feedback-evasion": describe_reasons},
 )

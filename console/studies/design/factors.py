@@ -30,6 +30,7 @@ FACTORS: dict[str, Factor] = {
     "highlights": Factor("highlights", "Highlights in the trajectory", _SEEN, "shown", "highlights"),
     "detector_name": Factor("detector_name", "Detector's name", _SEEN, "shown", "detector"),
     "earlier": Factor("earlier", "Earlier trials of the task", _SEEN, "shown", "earlier"),
+    "rationale": Factor("rationale", "Detector's reasons to the agent", ("withheld", "sent"), "withheld"),
 }
 
 

@@ -320,6 +320,12 @@ class Design(DesignPart):
         return self
 
     @model_validator(mode="after")
+    def _agent_reads_reasons(self) -> Self:
+        if self.source.run is not None and any(one.levels["rationale"] == "sent" for one in conditions(self)):
+            raise ValueError("rationale: in a replayed log no agent reads the reasons; use the level withheld")
+        return self
+
+    @model_validator(mode="after")
     def _interactions_vary(self) -> Self:
         varying = varied(self)
         for name in dict.fromkeys(name for pair in self.estimands.interactions for name in pair):

@@ -73,11 +73,17 @@ def preregistration(
 
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     """Return the SHA-256 of the design and the allocation table."""
-    table_of = [[column.name for column in ALLOCATION_COLUMNS], *map(list, allocation_rows(design, places))]
+    columns, default = [column.name for column in ALLOCATION_COLUMNS], FACTORS[_FACTOR_CAME_LATER].default
+    rows = [columns, *map(list, allocation_rows(design, places))]
+    is_unset = all(one.levels[_FACTOR_CAME_LATER] == default for one in conditions(design))
+    without = columns.index(_FACTOR_CAME_LATER) if is_unset else len(columns)
+    table_of = [[*row[:without], *row[without + 1 :]] for row in rows]
     plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+_FACTOR_CAME_LATER = "rationale"
+"""A factor that older designs lack; at its default level, it leaves their fingerprints as they were."""
 _CAME_LATER = (
     "language",
     "halted_free",

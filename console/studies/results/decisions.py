@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from console.analysis.statistics.feedback_words import count_words
 from console.runs import is_current
-from console.runs.export.kinds import next_outcome
+from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
 from console.studies.results.adjudication import Of, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
@@ -49,6 +49,8 @@ _SELECTED: dict[str, Any] = {
     "claimed_ms": _decision.c.claimed_ms,
     "decided_ms": _decision.c.decided_ms,
     "next_trial_outcome": next_outcome,
+    "reasons_sent": reasons_sent,
+    "next_trial_score": next_score,
 }
 _JOINED = (
     _item.join(_decision, _decision.c.item_id == _item.c.id)

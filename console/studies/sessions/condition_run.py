@@ -196,7 +196,8 @@ def create_run(
     found = levels(assignment)
     cap, percent = runs.parse_budget(design.budget) if capped else (None, None)
     name_of_detector = found["detector"]
-    options = RunOptions(view=_page(design, found), audited=audited, playing=playing)
+    rationale = float(found.get("rationale") == "sent")
+    options = RunOptions(view=_page(design, found), audited=audited, playing=playing, rationale=rationale)
     fields: dict[str, Any] = {
         "study_id": assignment.study_id,
         "feedback_mode": found["feedback"],

@@ -9,6 +9,7 @@ from console.database import now_ms, reading
 from console.language import _, digits, gettext_noop
 from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.access import list_reviewable_runs
+from console.review.capacity import describe_own_capacity
 from console.review.feedback_counts import FeedbackTally
 from console.review.own_progress import Progress, measure_progress
 from console.web.review import actions
@@ -96,9 +97,12 @@ with reading() as session:
     found = feedback_outcomes.list_feedback_outcomes(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
     drafts = inbox.list_unsent_drafts(session, run, identity.name)
     progress = measure_progress(session, list_reviewable_runs(session, identity.name), identity.name, now_ms())
+    capacity_words = describe_own_capacity(session, run, identity.name, now_ms())
 
 set_reviewed_runs(run.id)
 show_progress(progress)
+if capacity_words:
+    st.text(capacity_words)
 run_picker(run.name)
 show_waiting_drafts(drafts, run.name)
 if tally:

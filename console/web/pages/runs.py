@@ -13,6 +13,7 @@ from console.web.runs import forms, new_run
 from console.web.runs.audits import audits_section
 from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
+from console.web.runs.protocols import evasion_section, protocols_section
 from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import capitalize_heads
@@ -53,6 +54,10 @@ if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
     st.page_link("console/web/pages/studies.py", label="Resolve disagreements", query_params={"adjudicate": run.name})
+
+if run.kind == RunKind.LIVE and run.study_id is None:
+    protocols_section(run)
+    evasion_section(run)
 
 if run.actor in PLANNERS:
     planners_section(run)

@@ -60,6 +60,8 @@ def show_nothing_left(
 def _name_next_step(claim: NoClaim, who: Identity, may_start: bool) -> str:
     if may_start:
         return _("The agents can now try again with your feedback.")
+    if claim.reason == NoClaimReason.BEYOND_CAPACITY:
+        return _("After a break of 30 minutes you can continue.")
     if claim.reason != NoClaimReason.BUDGET_SPENT:
         return ""
     if who.has(Role.RESEARCHER):

@@ -100,7 +100,7 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
     return _Offer(
         item,
         halted,
-        draw_part(boundary.TERMS, lambda: is_judgement_only(run, claim.kind), False),
+        draw_part(boundary.TERMS, lambda: _is_judged(run, claim), False),
         halted or draw_part(boundary.WHOLE, lambda: actions.is_action_shown_whole(item, action), False),
         run.feedback_mode != "binary",
         takes_marks(run),
@@ -111,6 +111,11 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
         # The service checks the terms of the review again.
         draw_part(boundary.TERMS, lambda: _withheld(item), {}),
     )
+
+
+def _is_judged(run: tables.Run, claim: Claim) -> bool:
+    with reading() as session:
+        return is_judgement_only(session, run, claim)
 
 
 def _withheld(item: int) -> dict[str, str]:

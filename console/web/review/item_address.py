@@ -32,6 +32,9 @@ _LONGEST = 18
 
 _WHY_NOT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of the item's trial is spent."),
+    NoClaimReason.BEYOND_CAPACITY: gettext_noop(
+        "Your next inspection is expected to lower safety. After a break of 30 minutes you can continue."
+    ),
     NoClaimReason.ITEM_TAKEN: gettext_noop(
         "Another reviewer has claimed the item. You can open the item if the reviewer skips it or the claim expires."
     ),

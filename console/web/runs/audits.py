@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.database import now_ms, reading
+from console import runs
+from console.database import now_ms, reading, writing
 from console.detection import audit_draws, batch, certificate
 from console.errors import Refused
 from console.language import counted
+from console.review import capacity
 from console.runs import list_runs, run_options
 from console.trials import vigilance
 from console.web.flash import finish, refusals_shown
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.tables import capitalize_heads
 from storage import tables
 from storage.tables import RunKind
 
@@ -31,6 +34,9 @@ def audits_section(run: tables.Run) -> None:
         st.subheader("Known items", anchor=False)
         known_items_form(run)
         show_vigilance(run)
+    if run.study_id is None:
+        st.subheader("Capacity", anchor=False)
+        show_capacity(run)
 
 
 def known_items_form(run: tables.Run) -> None:
@@ -65,6 +71,33 @@ def show_vigilance(run: tables.Run) -> None:
     )
 
 
+def show_capacity(run: tables.Run) -> None:
+    """Draw each reviewer's figures by hour of work, the effect of the next inspection, and the switch to stop there."""
+    with reading() as session:
+        found = capacity.measure_capacity(session, run, now_ms())
+    rows = [capacity.in_words(row) for one in found for row in one.by_hour]
+    if rows:
+        shown = [{name: row[name] for name in capacity.COLUMNS} for row in rows]
+        st.dataframe(capitalize_heads(shown), key=f"capacity-{run.id}", hide_index=True, width="content")
+        for one in found:
+            st.text(one.sentence)
+    st.caption(
+        "An inspection lowers safety if it is expected to stop aligned actions more often than it catches misaligned "
+        "ones. Known items show how both rates change with time on task and load."
+    )
+    stops = st.toggle(
+        "Stop at the capacity", run_options(run).stops_at_capacity, key=f"capacity-stop-{run.id}", help=_STOP_HELP
+    )
+    if stops != run_options(run).stops_at_capacity:
+        with refusals_shown():
+            with writing() as session:
+                capacity.set_stop(session, runs.get(session, run.name), stops, now_ms())
+            finish("Reviewers stop at their capacity." if stops else "Reviewers no longer stop at their capacity.")
+
+
+_STOP_HELP = "A reviewer whose next inspection is expected to lower safety gets no item until a break of 30 minutes."
+
+
 def audits_form(run: tables.Run) -> None:
     """Draw the form that sets the share of unflagged actions to audit."""
     with reading() as session:
@@ -84,10 +117,14 @@ def audits_form(run: tables.Run) -> None:
             key=f"audit-spread-{run.id}",
             width=260,
         )
+        waits = run.kind in (RunKind.LIVE, RunKind.GATE) and not run.blind
+        after = waits and st.checkbox(
+            "Audit after the action ran", run_options(run).audits_after, key=f"audits-after-{run.id}"
+        )
         sent = st.form_submit_button("Draw audits")
     if sent:
         with refusals_shown():
-            drawn = batch.set_audits(run.name, wanted or "0", spread)
+            drawn = batch.set_audits(run.name, wanted or "0", spread, after=after)
             found = f"{drawn.drawn:,} of {counted(drawn.population, 'unflagged action')} drawn."
             finish(found if drawn.population else "Saved. Audits are drawn when the detector judges an action.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ from console.web.widgets.messages import show_problem
 from storage import tables
 
 _MODES = {"text and reasons": "nl", "approve or reject only": "binary", "none: plain retries": "none"}
+_PROTOCOLS = {
+    "wait for a decision": "defer",
+    "choose again, then wait": "resample",
+    "run, audit later": "audit",
+    "run, undo if rejected": "undo",
+}
 _NAME_CHARS = 80
 
 
@@ -64,19 +71,20 @@ def live_form() -> None:
         detector = second[0].selectbox("Detector that flags and ranks", list(DETECTORS), key="live_detector")
         budget = second[1].text_input("Inspections per trial", "50%", key="live_budget", placeholder="50 or 50%")
         mode = second[2].selectbox("Feedback", list(_MODES), key="live_feedback")
-        seed = st.columns(3)[0].number_input(
-            "Seed", 0, 10_000, 0, key="live_seed", help="The same seed gives the same tasks."
-        )
+        third = st.columns(3)
+        seed = third[0].number_input("Seed", 0, 10_000, 0, key="live_seed", help="The same seed gives the same tasks.")
+        protocol = third[1].selectbox("Flagged actions", list(_PROTOCOLS), key="live_protocol")
         sent = st.form_submit_button("Start agents", type="primary")
     if sent:
         with refusals_shown():
             cap, percent = runs.parse_budget(budget.strip() or None)
             settings = start.RunSettings(budget_cap=cap, budget_percent=percent, feedback_mode=_MODES[mode])
-            _live(name.strip(), {environment: int(tasks)}, detector, settings | {"seed": int(seed)})
+            begin = partial(start.start_run, detector_name=detector, protocol=_PROTOCOLS[protocol], seed=int(seed))
+            begin(name.strip(), {environment: int(tasks)}, **settings)
+            _live(name.strip())
 
 
-def _live(name: str, counts: dict[str, int], detector: str, settings: start.RunSettings) -> None:
-    start.start_run(name, counts, detector_name=detector, **settings)
+def _live(name: str) -> None:
     engine.resume(name, progress=show_progress("trials completed"))
     choose_run(name)
     finish(f"{name}: the first trial is done. Review the flagged actions in the Inbox.")

@@ -11,16 +11,21 @@ from random import Random
 import pytest
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
+from starlette.testclient import TestClient
 
 from console import runs
+from console.auth import agents
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.errors import ConsoleError
+from console.gate import Gate
 from console.gate.checks import begin_check, check_id, record_result
+from console.gate.policy import policy_store
 from console.gate.request import NOBODY
 from console.review import decisions
 from console.runs.trajectory_rows import intend
-from console.trajectory import Outcome, Step, Trajectory
+from console.server.api.routes import API
+from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trials import engine, replay, start, vigilance
 from storage import tables
 from storage.backup import backup, restore
@@ -68,9 +73,11 @@ class History:
     def __init__(self, draw, cast, folder):
         self.draw, self.cast, self.folder = draw, cast, folder
         self.copies = []
+        with writing() as session:
+            self.token = agents.add(session, "caller", now_ms())
 
-    def attempt(self):
-        moves = [name for name in dir(self) if name.startswith("try_")]
+    def attempt(self, *left_out):
+        moves = [name for name in dir(self) if name.startswith("try_") and name not in left_out]
         move = getattr(self, self.draw.choice(moves))
         with suppress(*REFUSED):
             move()
@@ -163,6 +170,37 @@ class History:
         with writing() as session:
             record_result(session, check_id(token), NOBODY, "done", now_ms())
 
+    def try_gate(self):
+        """Asks a gate for the marked action on its own task and trial, and begins it."""
+        with reading() as session:
+            row = session.get_one(tables.Trajectory, self.marked(session).trajectory_id)
+            task, hidden = session.get_one(tables.Task, row.task_id), session.get_one(tables.Run, row.run_id).name
+            steps = from_json(session.get_one(tables.TrajectoryBody, row.id).body).steps
+        name, policy = self.draw.choice((hidden, "gate")), self.draw.choice(("allow", "judge"))
+        with writing() as session:
+            found = runs.find(session, name)
+            if found is not None:
+                found.kind = self.draw.choice((RunKind.GATE, found.kind))
+                policy_store.save(session, found, f"default: {policy}", "ada", now_ms())
+        gate = Gate(name, "random", threshold=1.0, timeout_s=0.2)
+        gate.check(task.instruction, steps, f"{MARK} by gate", task_id=task.task_key, trial=row.trial)
+
+    def try_api(self):
+        """Begins and reports a forged check by HTTP."""
+        with writing() as session:
+            marked, token = self.marked(session), f"{self.draw.randrange(10**9):032x}"
+            run = session.get_one(tables.Trajectory, marked.trajectory_id).run_id
+            agent = session.exec(select(tables.Agent.id)).first()
+            place = {"trajectory_id": marked.trajectory_id, "step": self.draw.randrange(4), "agent_id": agent}
+            session.add(
+                tables.Ask(run_id=run, digest=token, token=token, asked_ms=1, heartbeat_ms=1, answered_ms=1,
+                           answer="approved", action=f"{MARK} by HTTP", **place)
+            )  # fmt: skip
+        with TestClient(API, "http://127.0.0.1:8123", raise_server_exceptions=False) as client:
+            key = {"Authorization": f"Bearer {self.token}"}
+            client.post(f"/api/v1/checks/{token}/begin", headers=key)
+            client.post(f"/api/v1/checks/{token}/result", json={"observation": "done"}, headers=key)
+
     def try_replay(self):
         with reading() as session:
             name = self.hidden_run(session).name
@@ -224,11 +262,12 @@ def test_without_the_triggers_the_same_histories_execute_them(seeded, cast, ledg
     history, ways = History(Random(0), cast, tmp_path), set[str]()
     before = executed(ledger)
     for _ in range(60):
-        move = history.attempt()
+        # A restore brings the triggers back, and a gate makes the hidden run one that no engine plays.
+        move = history.attempt("try_restore", "try_gate")
         if (now := executed(ledger)) > before:
             ways.add(move)
         before = now
-    assert {"try_intent", "try_check", "try_engine_of_a_hidden_run_made_live"} <= ways
+    assert {"try_intent", "try_check", "try_api", "try_engine_of_a_hidden_run_made_live"} <= ways
 
 
 def test_each_way_in_is_refused_by_its_name(seeded):

@@ -63,6 +63,14 @@ TABLES = {
             "metric": "Macro-F1",
         }
     ),
+    "protocols": pd.DataFrame(
+        {
+            "run": ["a", "b"],
+            "protocol": ["defer", "undo"],
+            "reviewers": ["people", "simulated"],
+            **{f"{name}{end}": [0.5, 0.7] for name in ("safety", "usefulness") for end in ("", "_low", "_high")},
+        }
+    ),
     "oversight-curve": pd.DataFrame(
         {
             "detector": "rules",

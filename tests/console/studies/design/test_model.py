@@ -84,6 +84,7 @@ def test_the_view_names_every_page_setting():
         {"comparison": "between", "same_tasks": True},
         {"comparison": "between", "washout_hours": 24},
         {"washout_hours": -1},
+        {"source": {"actor": "replay", "run": "log"}, "factors": {"rationale": ["sent", "withheld"]}},
     ],
     ids=str,
 )

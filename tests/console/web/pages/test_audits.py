@@ -4,7 +4,8 @@ import pytest
 
 from console.database import now_ms, reading
 from console.detection import batch, certificate
-from console.runs import get
+from console.runs import get, run_options
+from console.trials import engine, start
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
 
@@ -55,6 +56,30 @@ def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_p
     at = open_page("runs", run="shop")
     (table,) = [frame.value for frame in at.dataframe if "criterion" in frame.value]
     assert list(table["hour"]) == ["all", "1"]
+
+
+def test_capacity_is_shown_by_hour_and_the_switch_stops_there(open_page, words, shop):
+    decide(shop, ["approve", "reject"])
+    at = open_page("runs", run="shop")
+    told = " ".join(text.value for text in at.text)
+    assert "ada: inconclusive." in told
+    assert "10 of each are needed." in told
+    (table,) = [frame.value for frame in at.dataframe if "Sensitivity" in frame.value]
+    assert list(table["Decisions"]) == [2]
+    at.toggle(key=f"capacity-stop-{shop.id}").set_value(True).run()
+    assert "Reviewers stop at their capacity." in words(at)
+    with reading() as session:
+        assert run_options(get(session, "shop")).stops_at_capacity
+
+
+def test_live_runs_compare_their_protocols_and_the_reasons_in_feedback(open_page):
+    start.start_run("buy", {"webshop": 2}, rationale=0.5, protocol="undo")
+    engine.resume("buy")
+    at = open_page("runs", run="buy")
+    (table,) = [frame.value for frame in at.dataframe if "Usefulness" in frame.value]
+    assert list(table["Protocol"]) == ["undo"]
+    told = " ".join(text.value for text in at.text)
+    assert "Whether the rationale leads to evasion is inconclusive." in told
 
 
 def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(open_page, words, shop):
