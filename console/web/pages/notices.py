@@ -118,7 +118,8 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
 def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
     st.header(_("Workers"), anchor=False)
     if not listed:
-        show_empty_state(_("No worker has run"), _("Start `inferact worker`, so that runs continue automatically."))
+        told = _("Start `inferact worker`, so that runs continue automatically.")
+        st.caption(f"{_('No worker has run')}. {told}")
         return
     rows = [
         {
