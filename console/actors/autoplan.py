@@ -176,7 +176,7 @@ def _kept(said: ReviewersWords, ablation: Ablation) -> ReviewersWords:
 async def update_plan(
     llm: LLM, environment: str, plan: str, experiences: Sequence[Experience], usage: ModelUsage
 ) -> list[PlanLine] | None:
-    """Request the next plan in one call over the whole batch; return None if no reply is a numbered plan."""
+    """Request the next plan in one call for the whole batch, or return None if no reply is a numbered plan."""
     calls = ModelCalls(llm, 0, _REFLECTING, usage=usage)
     world = _world(environment)
     asked = render(name_for(KEY, environment, "update"), world=world, plan=plan, experiences=experiences)
@@ -199,7 +199,7 @@ def read_plan(reply: str) -> list[PlanLine] | None:
 
 
 async def _ask_in_chat(calls: ModelCalls, chat: list[Message], text: str) -> str:
-    """Return the reply, and keep it in the chat with its question; return "" if the model refuses to answer."""
+    """Add the question and the reply to the chat, and return the reply, or "" if the model refuses to answer."""
     asked = [*chat, *user_chat(text)]
     try:
         reply = await calls.read(asked, read_text) or ""
