@@ -26,7 +26,7 @@ class UnreadableFile(BadInput):
     """
 
     def __init__(self, path: str, reason: str, line: int | None = None) -> None:
-        reason = _ENDLESS.sub(r"\1…", reason)
+        reason = _ENDLESS.sub(r"\1…", reason).encode(errors="replace").decode()
         reason = reason if reason.rstrip().endswith((".", "!", "?", "…")) else f"{reason}."
         self.path, self.reason, self.line = path, reason, line
         where = path if line is None else f"{path}, line {line}"

@@ -71,7 +71,17 @@ class FileReport:
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
         later = {name: told.pop(name) for name in ("extended", "fault", "secrets", "patterns")}
         coverage = self.coverage.to_dict() if self.coverage else None
-        return told | {"left_out": left_out, **later, "coverage": coverage}
+        report: dict[str, Any] = _encodable(told | {"left_out": left_out, **later, "coverage": coverage})
+        return report
+
+
+def _encodable(value: Any) -> Any:
+    """Return the value with `?` for each lone surrogate, which a damaged log may hold and JSON cannot."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    return [_encodable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _temporary() -> IO[bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from console.errors import BadInput, ConsoleError, Refused, TooMany, Unknown
@@ -30,7 +30,7 @@ _STATUS: dict[type[Exception], int] = {
 }
 """The status of each error; the most specific class counts."""
 
-_RETRY_AFTER_S = "60"
+_RETRY_AFTER_S, _LONGEST = "60", 80
 UNREACHABLE = "The database cannot be used now. Try again in a moment."
 HTTP_WORDS = {
     404: "This address does not exist; /api/v1/openapi.json lists all addresses.",
@@ -69,8 +69,13 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 async def _unusable(_request: Request, error: RequestValidationError) -> Response:
-    wrong = [f"{'.'.join(map(str, one['loc'][1:])) or 'the body'}: {one['msg']}" for one in error.errors()[:5]]
+    named = [(".".join(str(part)[:_LONGEST] for part in one["loc"][1:]), one["msg"]) for one in error.errors()[:5]]
+    wrong = [f"{name or 'the body'}: {message}" for name, message in named]
     return problem(422, f"The request cannot be used ({'; '.join(wrong)}).")
+
+
+async def _hung_up(_request: Request, _error: ClientDisconnect) -> Response:
+    return problem(400, "The connection ended before the whole body arrived. Send the request again.")
 
 
 async def _http_error(_request: Request, error: HTTPException) -> Response:
@@ -91,6 +96,7 @@ HANDLERS: dict[Any, Any] = {
     StorageError: _refused,
     RequestValidationError: _unusable,
     HTTPException: _http_error,
+    ClientDisconnect: _hung_up,
     DBAPIError: _unreachable,
     Exception: _broken,
 }

@@ -56,6 +56,8 @@ class Intake:
 
     def leave_out(self, what: str, count: int = 1) -> None:
         """Count a part that the importer cannot interpret, such as `part of type input_audio`."""
+        # A lone surrogate in the name of a part cannot be printed.
+        what = what.encode(errors="replace").decode()
         self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
     def expected(self, holder: Mapping[str, Any], what: str, *names: str) -> Any:

@@ -1,6 +1,7 @@
 """Logs with anything wrong in them: what comes back is a trajectory that can be stored, or one clear refusal."""
 
 import copy
+import json
 
 import orjson
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.errors import UnreadableFile
+from console.runs import ingest
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import from_json
@@ -196,3 +198,13 @@ def test_a_damaged_score_is_no_crash(tmp_path, score):
     path = tmp_path / "log"
     path.write_bytes(WEBSHOP.replace(b"max 1.0): 1.0", b"max 1.0): " + score.encode()))
     assert read(path, "webshop-react") == 1
+
+
+def test_a_lone_surrogate_in_a_name_can_be_printed(tmp_path):
+    path = tmp_path / "log.jsonl"
+    call = {"role": "assistant", "content": [{"type": "\ud800", "text": 5}, {"type": "text", "text": "a\ud800"}]}
+    message = {"messages": [{"role": "user", "content": "Go"}, call], "\ud800": [{"\ud800": "\ud800"}]}
+    path.write_text(json.dumps(message))
+    report = ingest.import_files(path, "odd", "openai-messages", lambda _: None)[0]
+    assert json.dumps(report.to_dict(), ensure_ascii=False).encode()
+    assert [sentence.encode() for _, sentence in ingest.list_lines(report)]

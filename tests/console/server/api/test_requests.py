@@ -1,5 +1,8 @@
 """What cannot be used is refused in one sentence of JSON, and never with a traceback."""
 
+import socket
+import time
+
 import httpx
 import pytest
 
@@ -30,6 +33,23 @@ def test_a_check_that_cannot_be_used_is_refused_and_names_why(api, question, cha
     assert list(said.json()) == ["error"]
     assert named in said.json()["error"]
     assert "Traceback" not in said.text
+
+
+def test_an_endless_name_is_shown_by_its_beginning(api, question):
+    said = api.post("/checks", json=question() | {"9" * 5_000: 1}).json()["error"]
+    assert "9" * 80 in said
+    assert len(said) < 300
+
+
+def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_no_traceback(shared, api):
+    head = "POST /api/v1/checks HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n"
+    head += f"Authorization: {api.headers['Authorization']}\r\n\r\n{{"
+    with socket.create_connection(("127.0.0.1", shared.port)) as half:
+        half.sendall(head.encode())
+        time.sleep(0.5)
+    time.sleep(0.5)
+    assert api.get("/health").status_code == 200
+    assert "Traceback" not in shared.said()
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b'"x"', b"\xff\xfe", b"null"])
