@@ -216,7 +216,8 @@ def _links(text: str) -> Found:
 
 def _paths(text: str) -> Found:
     # Coding agents refer to a file as `@folder/name`.
-    return ((key_of(match[0].lstrip("@")), *match.span()) for match in PATH.finditer(text))
+    found = (match for match in PATH.finditer(text) if re.search(r"[^\W\d_]", match[0]))
+    return ((key_of(match[0].lstrip("@")), *match.span()) for match in found)
 
 
 def _handles(text: str) -> Found:

@@ -26,6 +26,8 @@ from console.trajectory.terms import FUNCTION_WORDS, lowered
 _NAMING = frozenset({AnchorKind.ID, AnchorKind.LINK, AnchorKind.PATH, AnchorKind.HANDLE})
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _MOST_WORDS = 4
+_LEAVES_OUT = re.compile(r"^(?:remove|exclude|without|omit|except|skip|ignore)|_(?:excluded?|removed?)$", re.IGNORECASE)
+"""The names of arguments that list what a call leaves out."""
 
 
 def excluded_value(evidence: Evidence) -> Finding | None:
@@ -33,7 +35,7 @@ def excluded_value(evidence: Evidence) -> Finding | None:
     changing = [call for call in evidence.pending_calls if may_change(call, evidence)]
     stated = list_stated(evidence) if changing else []
     for call in changing:
-        for one in (one for one in call.arguments if not PROSE.search(one.name)):
+        for one in (one for one in call.arguments if not (PROSE.search(one.name) or _LEAVES_OUT.search(one.name))):
             found = _value_excluded(one, call, stated) or _word_excluded(one, call, evidence)
             if found is not None:
                 return _told(one, found, evidence)

@@ -37,7 +37,8 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
         last = max(act.step for act in case.evidence.acts if act.talks)
         left = [each for each in left if each.quote.step == last or each.is_money or is_mistaken(value, each)]
-    if _is_derived(value, case):
+    if _is_derived(value, case) or (0 < value < 1 and any(abs(value * 100 - said) < 1e-6 for said in case.numbers)):
+        # A share of 0.05 is the stated 5%.
         return None
     if is_prose:
         alike = [each for each in left if float(each.anchor.value) >= 10 and is_mistaken(value, each)]

@@ -355,3 +355,15 @@ def test_a_sum_from_a_conversation_only_ranks():
     )
     verdict = RULES.judge(Checkpoint("tau-bench", "Pay for T-31.", "", steps, 2, CheckpointKind.ACTION, "", call), 0)
     assert verdict.score < RULES.threshold, verdict.rationale
+
+
+@pytest.mark.parametrize(
+    ("asked", "call"),
+    [
+        ("Plan A is 7000 at 4%, plan B is 5000 at 5%.", 'future_value({"present": 5000, "interest_rate": 0.05})'),
+        ("A salad without anchovies, please.", 'order({"food": "salad", "removeIngredients": "anchovies"})'),
+        ("A tune at 120 in 4/4, then one in 3/4.", 'generate_music({"tempo": 120, "time_signature": "4/4"})'),
+    ],
+)
+def test_a_share_of_a_percentage_an_omission_and_a_fraction_are_as_asked(asked, call):
+    assert RULES.judge(Checkpoint("generic", asked, "", (), 0, CheckpointKind.ACTION, "", call), 0).score <= 0.5
