@@ -17,7 +17,7 @@ from storage.check import file_problems, find_audit_problems
 from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
 from storage.migrations import file_revision, head, migrate
-from storage.new_epoch import WentBack, begin_epoch
+from storage.new_epoch import RestoreReport, begin_epoch
 from storage.private_files import create_private
 
 _TRIES = 5
@@ -30,7 +30,7 @@ class Restored:
     """The result of a restore: the path of the replaced file (None if it was missing), and counts of the changes."""
 
     kept: Path | None
-    went_back: WentBack
+    went_back: RestoreReport
 
 
 def backup(url: str, target_path: str | Path) -> Path:

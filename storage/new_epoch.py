@@ -165,7 +165,7 @@ SELECT count(*) FROM replaced.decision WHERE submit_key NOT IN (SELECT submit_ke
 
 
 @dataclass(frozen=True, slots=True)
-class WentBack:
+class RestoreReport:
     """The counts of a restore's changes and losses; `people` and `policies` name the people and runs that differ.
 
     `decisions_lost` counts the decisions that only the replaced file has. `unread` is the reason if the replaced file
@@ -196,7 +196,7 @@ def begin_epoch(
     keep_access: bool = False,
     unread: str = "",
     changed: tuple[str, ...] = (),
-) -> WentBack:
+) -> RestoreReport:
     """Change the restored copy `ready` for its new epoch, in one transaction with the event `about`.
 
     `replaced` is a migrated copy of the replaced database. If that database was unreadable, `unread` is the reason and
@@ -216,7 +216,7 @@ def begin_epoch(
         db.run(_CLOSE_STUDIES)
         # People who muted or removed a channel since the backup are not told again.
         db.run(_MUTE, all=bool(unread))
-        found = WentBack(
+        found = RestoreReport(
             epoch=epoch,
             **_void_checks(db, now_ms),
             decisions_lost=db.rows(_LATER_DECISIONS)[0][0],

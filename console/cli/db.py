@@ -34,7 +34,7 @@ from console.settings import list_all, settings
 from storage.backup import backup, name_in_folder, refuse_there, remove_old, restore
 from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
 from storage.engine import close, mask_password
-from storage.new_epoch import WentBack
+from storage.new_epoch import RestoreReport
 from storage.transfer import copy_database
 
 app = noun("Maintain the database: upgrade, check, back up, restore.", "db backup console-backup.db")
@@ -214,7 +214,7 @@ def copy_to(
         raise Refused("The source changed during the copy. Stop its consoles, then copy into another empty database.")
 
 
-def _went_back(found: WentBack) -> Iterator[str]:
+def _went_back(found: RestoreReport) -> Iterator[str]:
     """Yield one sentence for each kind of record that the restore changed or could not bring back."""
     if found.changed:
         yield f"Accepted: the audit log of the backup has {counted(len(found.changed), 'problem')}. {found.changed[0]}"

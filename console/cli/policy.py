@@ -15,7 +15,7 @@ from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
-from console.gate.policy.lint import Known, known_people, list_warnings
+from console.gate.policy.lint import Known, list_known_people, list_warnings
 from console.gate.policy.replaced import EVERYWHERE
 from console.gate.policy.replay import EXAMPLES, replay_policy, run_cases
 from console.gate.policy.rules import Policy, PolicyMode
@@ -229,7 +229,7 @@ def _known_people() -> Known | None:
     """Return the people with access, or None without a database: a policy can be checked anywhere."""
     try:
         with reading() as session:
-            return known_people(session)
+            return list_known_people(session)
     except StorageError:
         return None
 

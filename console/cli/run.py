@@ -35,7 +35,7 @@ from console.environments.sources import parse_sources
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
-from console.runs import critical_suggestions, housekeeping
+from console.runs import critical_suggestions, maintenance
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.trials import engine, replay, start
 from console.trials.round import Advance
@@ -276,7 +276,7 @@ def critical(
     show_table(candidates, ("pattern", "count", "why"), empty="No further suggestions.")
     say(looked.share)
     if looked.unapplied:
-        say(critical_suggestions.unapplied_sentence(looked.unapplied))
+        say(critical_suggestions.explain_unapplied(looked.unapplied))
 
 
 @app.command("budget", epilog="Example: inferact run budget hotpot 50%")
@@ -323,7 +323,7 @@ def audit(
 def rename(run: RunName, to: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename a run."""
     with writing() as session:
-        housekeeping.rename(session, runs.get(session, run), to, now_ms())
+        maintenance.rename_run(session, runs.get(session, run), to, now_ms())
     emit({"run": to, "before": run}, as_json, f"Renamed {run} to {to}.")
 
 
@@ -336,7 +336,7 @@ def tag(
 ) -> None:
     """Show or change the tags of a run."""
     with writing() as session:
-        tags = housekeeping.tag(session, runs.get(session, run), add or [], remove or [], now_ms())
+        tags = maintenance.tag_run(session, runs.get(session, run), add or [], remove or [], now_ms())
     emit({"run": run, "tags": tags}, as_json, f"Tags of {run}: {', '.join(tags) or 'none'}.")
 
 
@@ -348,7 +348,7 @@ def archive(
 ) -> None:
     """Archive a run without pending items: hide it from the lists and keep its data."""
     with writing() as session:
-        housekeeping.set_archived(session, runs.get(session, run), not undo, now_ms())
+        maintenance.set_archived(session, runs.get(session, run), not undo, now_ms())
     told = f"Restored {run}." if undo else f"Archived {run}. Undo: inferact run archive {quote(run)} --undo"
     emit({"run": run, "archived": not undo}, as_json, told)
 
@@ -362,11 +362,11 @@ def delete(
     """Delete a run permanently with all its data, including decisions and the content of its events."""
     with writing() as session:
         found = runs.get(session, run)
-        held = housekeeping.count_records(session, found)
+        held = maintenance.count_records(session, found)
         what = ", ".join(f"{count} {name}" for name, count in held.items())
         if not yes:
             raise Refused(f"{run} has {what}. To delete them permanently: inferact run delete {quote(run)} --yes")
-        housekeeping.remove(session, found, now_ms())
+        maintenance.delete_run(session, found, now_ms())
     overwrite_freed(database_url())
     emit({"run": run, "deleted": held}, as_json, f"Deleted {run}: {what}.")
 

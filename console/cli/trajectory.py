@@ -30,7 +30,7 @@ from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.language import counted
 from console.review import plain_text
-from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list, trajectory_rows
+from console.runs import critical_suggestions, ingest, maintenance, trajectory_list, trajectory_rows
 from console.runs.importers import CANONICAL_LINE, IMPORTERS
 from console.runs.importers.parts.files import is_document, is_event_file
 from console.runs.log_reading import FileReport, ImportChoice
@@ -107,7 +107,7 @@ def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
     else:
         _say_good(reports)
         if document["unapplied"]:
-            say(critical_suggestions.unapplied_sentence(document["unapplied"]))
+            say(critical_suggestions.explain_unapplied(document["unapplied"]))
         _say_next(run, end, bool(document["imported"]))
     _raise_rejected(reports)
 
@@ -207,7 +207,7 @@ def move(
 ) -> None:
     """Move trajectories that no one has reviewed, with their verdicts, to another run of imported logs."""
     with writing() as session:
-        done = housekeeping.move(session, ids, to, now_ms())
+        done = maintenance.move_trajectories(session, ids, to, now_ms())
     told = f"Moved {len(done.moved)} to {to}. Queue its flagged actions: inferact detect {quote(to)}"
     if done.there_already:
         told += f" --method rules. {len(done.there_already)} were not moved because {to} already has them."
@@ -218,7 +218,7 @@ def move(
 def imports(run: RunOption, as_json: Json = False) -> None:
     """List the files imported into a run, and which of these imports were undone."""
     with reading() as session:
-        rows = housekeeping.list_imports(session, runs.get(session, run))
+        rows = maintenance.list_imports(session, runs.get(session, run))
     emit_table(
         rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
     )
@@ -230,7 +230,7 @@ def undo(
 ) -> None:
     """Undo an import: delete its trajectories if no one has reviewed any of them."""
     with writing() as session:
-        run, gone = housekeeping.undo_import(session, import_id, now_ms())
+        run, gone = maintenance.undo_import(session, import_id, now_ms())
     emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
 
 

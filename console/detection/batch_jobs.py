@@ -16,7 +16,7 @@ from console.detection import batch
 from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.verdicts import Detection
 from console.llm import ClientUsage
-from console.llm.batch_api import BatchOffice
+from console.llm.batch_api import BatchQueue
 from console.llm.endpoint import BatchState, Endpoint
 from console.settings import settings
 
@@ -27,16 +27,16 @@ def detect(
     run_name: str, methods: Sequence[str], asking: ModelOptions, *, every_s: float, tell: Tell, **options: Any
 ) -> Detection:
     """Run a detection until all its batches are done; raise the same errors as `run_detection`."""
-    office = BatchOffice(settings().data_dir / "cache")
-    asking = replace(asking, transport=office.transport)
+    batches = BatchQueue(settings().data_dir / "cache")
+    asking = replace(asking, transport=batches.transport)
     rounds: list[Detection] = []
     while True:
-        _wait(office, every_s, tell)
+        _wait(batches, every_s, tell)
         rounds.append(batch.run_detection(run_name, methods, asking=asking, **options))
-        posted = asyncio.run(office.post())
+        posted = asyncio.run(batches.post())
         if posted:
             tell(f"{posted:,} requests are posted as a batch. You can stop now; the same command continues the batch.")
-        elif not office.under_way():
+        elif not batches.under_way():
             return _combine(rounds)
 
 
@@ -58,9 +58,9 @@ def _combine(rounds: Sequence[Detection]) -> Detection:
     return replace(last, asked=replace(last.asked, tally=tally))
 
 
-def _wait(office: BatchOffice, every_s: float, tell: Tell) -> None:
+def _wait(batches: BatchQueue, every_s: float, tell: Tell) -> None:
     told = ""
-    while states := asyncio.run(office.collect(Endpoint())):
+    while states := asyncio.run(batches.collect(Endpoint())):
         if (now := " ".join(map(_describe, states))) != told:
             tell(now)
             told = now

@@ -24,10 +24,10 @@ from console.gate.resolve import (
     OpenCheck,
     WaitState,
     begin,
+    find_stored_answer,
     list_quiet,
     may_have_answer,
     resolve,
-    stored_answer,
 )
 from console.gate.types import GateDecision, Reason
 from console.review.terms import get_review_terms
@@ -247,7 +247,7 @@ def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
 
 
 def _stored_decision(session: Session, check: OpenCheck) -> GateDecision:
-    answer = stored_answer(session, check)
+    answer = find_stored_answer(session, check)
     if answer is None and check.ask.answer == Reason.VOID:
         return _void(check)
     if answer is None:

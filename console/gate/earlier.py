@@ -19,7 +19,7 @@ from storage import tables
 from storage.tables import DecisionKind
 
 
-def answered_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
+def find_earlier_answer(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
     """Return the earlier answer that also holds for this request, or None if there is none.
 
     The answer is a rejection in the same task, or an answer that a restore carried over from the replaced database.

@@ -17,7 +17,7 @@ from sqlmodel import Session
 from console.gate.policy import CheckFacts
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.results import NO_RESULTS, EarlierResult, EarlierResults
-from console.gate.request import CheckRequest, derived_task_id
+from console.gate.request import CheckRequest, derive_task_id
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -36,7 +36,7 @@ def check_facts(
 
 def _find_results(session: Session, run: tables.Run, request: CheckRequest) -> EarlierResults:
     record, recorded, stated = request.record, list[EarlierResult](), list[EarlierResult]()
-    is_named = record.task_id != derived_task_id(record.instruction)
+    is_named = record.task_id != derive_task_id(record.instruction)
     for place, one in _list_recorded(session, run, request):
         (recorded if is_named or _shows(record, place, one) else stated).append(one)
     stated += [EarlierResult(step.action, step.observation) for step in record.steps]

@@ -48,7 +48,7 @@ def record_uses(
 
 
 def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitedAmount) -> dict[str, str]:
-    """Return the key of a counter: policy, rule, and task, agent or run; a common policy has its own counters."""
+    """Return the key of a counter: its scope, its rule, and the task, agent or run that the limit counts by."""
     asker = request.asker
     counted = {
         "task": f"task {request.record.task_id}",

@@ -167,7 +167,7 @@ def check_request(
     told = {TOOL_SCHEMA: tool_schema, TOOL_HINTS: hints}
     pending = {name: dict(given) for name, given in told.items() if given is not None}
     record = Trajectory(
-        task_id=_clean(str(task_id)) if task_id is not None else derived_task_id(instruction),
+        task_id=_clean(str(task_id)) if task_id is not None else derive_task_id(instruction),
         environment=environment,
         instruction=instruction,
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
@@ -179,7 +179,7 @@ def check_request(
     return CheckRequest(record, text, task_id is not None, _digest(record))
 
 
-def derived_task_id(instruction: str) -> str:
+def derive_task_id(instruction: str) -> str:
     """Return the id of a task for which the agent gives none; tasks with equal texts share the id."""
     return f"task-{digest(instruction)[:16]}"
 

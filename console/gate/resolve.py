@@ -93,7 +93,7 @@ ANEW = (
 """Reasons without a person's decision; the same request may be submitted again."""
 
 
-def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
+def find_stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     """Return the stored decision on a request, or None if the request is open or may be submitted again.
 
     An unflagged action also runs only once if its task has an id; without an id, the request may be for another task.
@@ -176,7 +176,7 @@ def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecisio
     session.refresh(check.ask)
     item = session.get_one(tables.Item, item_id)
     if check.ask.answer is not None:
-        return stored_answer(session, check) or _make_decision(session, check, Reason(check.ask.answer))
+        return find_stored_answer(session, check) or _make_decision(session, check, Reason(check.ask.answer))
     if item.status in UNREVIEWED:
         return _unanswered(session, check, item, state)
     if item.status == ItemStatus.DECIDED and _is_decided_late(session, check):
@@ -222,7 +222,7 @@ def _withdraw_item(session: Session, check: OpenCheck, reason: Reason, now_ms: i
 
 
 def _is_decided_late(session: Session, check: OpenCheck) -> bool:
-    """Return whether a decision came after the deadline; one late decision makes the result late."""
+    """Return whether any of the decisions came after the deadline."""
     deadline_ms = check.ask.deadline_ms
     answers = list_current_decisions(session, check.ask.item_id)
     return deadline_ms is not None and any(answer.decided_ms > deadline_ms for answer in answers)

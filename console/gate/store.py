@@ -89,7 +89,7 @@ class RunSpec:
         }
 
 
-def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
+def load_run(session: Session, spec: RunSpec) -> tables.Run | None:
     """Return the stored run of that name, or None if there is none; raise Refused if the run is of another kind."""
     run = find_run(session, spec.name)
     if run is None:
@@ -106,7 +106,7 @@ def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
 def open_run(url: str, spec: RunSpec) -> None:
     """Create the run if no run has its name; raise Refused if a run of another kind has it."""
     with reading(url) as session:
-        run = stored_run(session, spec)
+        run = load_run(session, spec)
     if run is None:
         create_run(url, spec)
 
@@ -116,7 +116,7 @@ def create_run(url: str, spec: RunSpec) -> None:
     agent = By(spec.agent or "agent", Door.PYTHON)
     # With PostgreSQL, another process can create the run between our look and our write.
     with suppress(IntegrityError), acting(current_origin() or agent), writing(url) as session:
-        if stored_run(session, spec) is None:
+        if load_run(session, spec) is None:
             _insert_run(session, spec)
 
 

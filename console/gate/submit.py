@@ -19,25 +19,25 @@ from console.errors import Refused
 from console.gate import limits
 from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait, find_ask
-from console.gate.earlier import answered_before
+from console.gate.earlier import find_earlier_answer
 from console.gate.facts import check_facts
 from console.gate.policy import Then, policy_store
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
-from console.gate.resolve import ANEW, OpenCheck, stored_answer
+from console.gate.resolve import ANEW, OpenCheck, find_stored_answer
 from console.gate.store import (
     FAILED,
     RunSpec,
     begin_action,
     create_run,
     latest_ask,
+    load_run,
     mark_unreported,
     store_answered,
     store_request,
-    stored_run,
 )
 from console.gate.types import GateDecision, Reason
-from console.gate.unsettled import NOT_BY_A_DETECTOR, explain_unsettled
+from console.gate.unchecked_values import NOT_BY_A_DETECTOR, explain_unchecked_value
 from console.runs import run_options
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -98,7 +98,7 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
     request = bind_asker(request, options.asker)
     for _ in range(_TRIES):
         with reading(options.url) as session:
-            run = stored_run(session, options.run)
+            run = load_run(session, options.run)
             ruled = None if run is None else _rule_request(session, options, run, request)
             known = None if run is None or ruled is None else _find_known(session, run, request, ruled)
         if run is None and not options.opens:
@@ -161,7 +161,7 @@ def _find_known(
     if ask is None:
         return _answered(session, run, request, ruled) or request
     check = OpenCheck(run, request, ask)
-    answer = stored_answer(session, check)
+    answer = find_stored_answer(session, check)
     if answer is not None and not _is_stricter_now(ruled, answer):
         return answer
     if ask.answer is None and ruled.ruling.then is not Then.DENY:
@@ -171,7 +171,7 @@ def _find_known(
 
 
 def _answered(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | None:
-    return None if ruled.ruling.then is Then.DENY else answered_before(session, run, request)
+    return None if ruled.ruling.then is Then.DENY else find_earlier_answer(session, run, request)
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
@@ -326,10 +326,10 @@ def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict
         rows.append(_verdict(run, name, seen, tightened))
         if rows[-1]["flagged"]:
             return rows[-1]
-    unsettled = explain_unsettled(seen, rows)
-    if unsettled is None:
+    unchecked = explain_unchecked_value(seen, rows)
+    if unchecked is None:
         return rows[0]
-    return rows[0] | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unsettled}"}
+    return rows[0] | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unchecked}"}
 
 
 def _judges(run: tables.Run, tightened: Tightened) -> list[str]:

@@ -37,7 +37,7 @@ class UnderWay:
 
 
 @dataclass(slots=True)
-class BatchOffice:
+class BatchQueue:
     """The open batches and waiting requests of a cache folder; `errors` holds the errors of failed requests by key."""
 
     folder: Path
@@ -170,24 +170,24 @@ _PROBED = (
 
 
 class _Deferring(Transport):
-    """A transport of a BatchOffice that returns fetched replies and defers all other calls."""
+    """A transport of a BatchQueue that returns fetched replies and defers all other calls."""
 
-    def __init__(self, endpoint: Endpoint, limits: Limits, office: BatchOffice) -> None:
+    def __init__(self, endpoint: Endpoint, limits: Limits, batches: BatchQueue) -> None:
         super().__init__(endpoint, limits)
-        self._office = office
+        self._batches = batches
 
     async def exchange(self, request: Request) -> Reply:
         """Return the reply from a batch; raise Deferred if the reply has not arrived, or raise this request's error."""
         key = request.key(self.endpoint.name)
-        self.without |= self._office.without(request.model) & {"n"}
-        if key in self._office.errors:
-            raise self._office.errors[key]
-        kept = self._office.replies.get(_KEPT + key)
+        self.without |= self._batches.without(request.model) & {"n"}
+        if key in self._batches.errors:
+            raise self._batches.errors[key]
+        kept = self._batches.replies.get(_KEPT + key)
         if kept is None:
-            self._office.waiting[key] = request
+            self._batches.waiting[key] = request
             raise Deferred(f"The request to {request.model} is in a batch that is not finished yet.")
         self.tally.requests += 1
-        self.lacking |= request.left_out(self._office.without(request.model))
+        self.lacking |= request.left_out(self._batches.without(request.model))
         return kept
 
 

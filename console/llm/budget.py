@@ -82,7 +82,7 @@ class Bill:
     usd: float
 
 
-class Purse:
+class SpendingAccount:
     """Spending under a cap (None: unlimited), for an account over all processes or for this client alone."""
 
     def __init__(self, cap_usd: float | None, account: str | None = None, replies: Replies | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from console.llm.budget import Price, Purse, find_price, load_prices
+from console.llm.budget import Price, SpendingAccount, find_price, load_prices
 from console.llm.cache import Replies
 from console.llm.declined import find_refusal
 from console.llm.endpoint import Endpoint
@@ -63,7 +63,7 @@ class LLM:
         self._transport = chosen.transport(Endpoint(chosen.base_url, chosen.api_key), limits)
         self.price = find_price(load_prices() if chosen.prices is None else chosen.prices, model)
         self._replies = Replies(chosen.cache_dir) if chosen.cache_dir else None
-        self._purse = Purse(chosen.spending_cap_usd, chosen.account, self._replies)
+        self._spending = SpendingAccount(chosen.spending_cap_usd, chosen.account, self._replies)
 
     def __repr__(self) -> str:
         return f"LLM({self.model} at {self.endpoint})"
@@ -86,7 +86,7 @@ class LLM:
     @property
     def spent_usd(self) -> float:
         """The amount spent so far in USD, by the whole account if an account is set."""
-        return self._purse.spent_usd
+        return self._spending.spent_usd
 
     async def __aenter__(self) -> LLM:
         return self
@@ -173,7 +173,7 @@ class LLM:
         return replace(whole, without=tuple(sorted({*whole.without, "n"})))
 
     async def _pay(self, request: Request) -> Reply:
-        with self._purse.reserving(request, self.price) as bill:
+        with self._spending.reserving(request, self.price) as bill:
             reply = await self._transport.exchange(request)
             cost = self.price.cost_usd(reply.usage) if self.price else None
             bill.usd = cost or 0.0
@@ -181,7 +181,7 @@ class LLM:
         self.tally.completion_tokens += reply.usage.completion_tokens
         self.tally.cost_usd += cost or 0.0
         paid = replace(reply, cost_usd=cost)
-        self._purse.count(paid)
+        self._spending.count(paid)
         return paid
 
 

@@ -20,7 +20,7 @@ from console.environments import environment
 from console.language import counted
 from console.trajectory import from_json
 from console.trajectory.calls import Call, read_action
-from console.trajectory.checkpoints import is_critical, pending_action, unapplied_patterns
+from console.trajectory.checkpoints import find_unapplied_patterns, is_critical, pending_action
 from console.trajectory.effects import (
     CHANGING,
     GRAVE_COMMANDS,
@@ -260,7 +260,7 @@ class Candidates:
         return f"{self.seen:,} of {self.total:,} trajectories were read, spread over the log."
 
 
-def unapplied_sentence(unapplied: Mapping[str, int]) -> str:
+def explain_unapplied(unapplied: Mapping[str, int]) -> str:
     """Return a sentence with the patterns that cannot match some calls and the advice for the user, or "" if every
     pattern can match.
     """
@@ -292,7 +292,7 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candida
         if is_critical(action, known):
             critical += count
         else:
-            unapplied.update(dict.fromkeys(unapplied_patterns(action, known), count))
+            unapplied.update(dict.fromkeys(find_unapplied_patterns(action, known), count))
     return Candidates(suggest(counts.items(), known), len(chosen), len(ids), critical, unapplied)
 
 

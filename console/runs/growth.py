@@ -37,7 +37,7 @@ def log_import(session: Session, run: tables.Run, file: str, now_ms: int, *, aga
     return made
 
 
-def inserted_ids(session: Session, made: tables.LogImport, number: int) -> list[int]:
+def list_inserted_ids(session: Session, made: tables.LogImport, number: int) -> list[int]:
     """Return the ids of the import's last `number` trajectories."""
     record = tables.Trajectory
     last = select(record.id).where(col(record.import_id) == made.id).order_by(col(record.id).desc()).limit(number)

@@ -54,7 +54,7 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as
         report.duplicates += len(batch) - new - len(extended)
     made.imported += report.imported
     session.add(made)
-    report.touched += growth.inserted_ids(session, made, report.imported)
+    report.touched += growth.list_inserted_ids(session, made, report.imported)
     store_pictures(session, _pictures(spool))
     spool.decisions.seek(0)
     report.decisions = store_decisions(session, run, map(orjson.loads, spool.decisions), now_ms)

@@ -61,7 +61,7 @@ class Received:
     runs: set[str] = field(default_factory=set)
 
 
-def take_in(request: Mapping[str, Any], agent: str, at_ms: int) -> Received:
+def store_spans(request: Mapping[str, Any], agent: str, at_ms: int) -> Received:
     """Store the spans of an OTLP request in JSON form with hexadecimal ids; raise BadInput if the request is invalid.
 
     The run's name is `service.name`, or the agent's name if missing. Raise Refused if that run does not hold this

@@ -15,12 +15,12 @@ import orjson
 
 from console.environments import environment
 from console.errors import UnreadableFile
-from console.runs.importers import IMPORTERS, UNKNOWN, read_log, readings, written_calls
+from console.runs.importers import IMPORTERS, UNKNOWN, find_call_patterns, read_log, readings
 from console.runs.importers.parts.coverage import Coverage, OwnAccount, measure, refusal
 from console.runs.importers.parts.explained import Explained
 from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
 from console.runs.secret_masking import Masker
-from console.runs.trajectory_rows import decided_steps, prepare
+from console.runs.trajectory_rows import list_imported_decisions, prepare
 from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import is_thought
 
@@ -191,7 +191,7 @@ def _read_as(
         if isinstance(account, OwnAccount):
             report.coverage = account.coverage(report.calls)
         else:
-            report.coverage = measure(path, account, importer, written_calls(path))
+            report.coverage = measure(path, account, importer, find_call_patterns(path))
     except orjson.JSONEncodeError as deep:
         spool.close()
         raise UnreadableFile(str(path), _TOO_DEEP) from deep
@@ -271,7 +271,7 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
         if key not in spool.places:
             spool.places[key] = (spool.pictures.seek(0, 2), len(data))
             spool.pictures.write(data)
-    if decided := decided_steps(steps):
+    if decided := list_imported_decisions(steps):
         spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
 
 

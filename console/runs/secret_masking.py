@@ -219,7 +219,7 @@ class Masker:
 
 
 def _spans(text: str, hints: Iterable[_Hint]) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each secret that a pattern finds in a text; they may overlap."""
+    """Yield (start, end) of each secret that a pattern finds in a text; the spans may overlap."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(low if len(low := one.lower()) == 1 else one for one in text)

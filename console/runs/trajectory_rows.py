@@ -224,7 +224,7 @@ WHERE t.run_id = :run_id AND t.digest = :digest AND i.step = :step AND i.kind = 
   AND i.reviews_required = 0 AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.item_id = i.id)"""
 
 
-def decided_steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def list_imported_decisions(steps: Iterable[Step]) -> list[dict[str, Any]]:
     """Return the imported decisions of the steps, with the fields `step`, `action`, `decision`, `who`, `words`."""
     return [
         {"step": place, "action": step.action, **step.extra[DECIDED]}
@@ -273,5 +273,5 @@ def catch_up_index(seconds: float | None = None) -> int:
     end = None if seconds is None else time.monotonic() + seconds
     while left and (end is None or time.monotonic() < end):
         with writing() as session:
-            left = text_search.take_in(session.connection())
+            left = text_search.index_queued(session.connection())
     return left

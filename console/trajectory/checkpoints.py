@@ -93,7 +93,7 @@ def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
     return False
 
 
-def unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
+def find_unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
     """Return the argument patterns for a tool whose call in the action has arguments that cannot be parsed."""
     unread = [call.name for call in read_action(action) if call.problem == UNREADABLE]
     tools = {pattern: pattern.partition("=")[0].rpartition(".")[0].strip() for pattern in patterns if "=" in pattern}

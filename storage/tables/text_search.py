@@ -67,7 +67,7 @@ _INSERT_AS_TRIGGERS_DO = (
 )
 
 
-def take_in(connection: Connection) -> int:
+def index_queued(connection: Connection) -> int:
     """Index the next queued trajectories within a write transaction; return the number of trajectories still queued."""
     if not has_text_index(connection):
         return 0

@@ -19,7 +19,7 @@ from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.review import decisions
 from console.review.marked_steps import MarkedStep
-from console.runs import housekeeping
+from console.runs import maintenance
 from storage import tables
 from storage.backup import backup, restore
 from storage.check import check, epoch_of
@@ -632,6 +632,6 @@ def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):
     shop.set_policy(DENY, RUN)
     shop.restore(copy)
     with writing(shop.url) as session:
-        housekeeping.remove(session, runs.get(session, RUN), now_ms())
+        maintenance.delete_run(session, runs.get(session, RUN), now_ms())
     assert [row.run for row in rows(shop.url, tables.ReplacedPolicy)] == ["*"]
     assert check(shop.url) == []

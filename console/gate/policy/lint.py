@@ -41,7 +41,7 @@ def list_warnings(policy: Policy, known: Known | None = None) -> list[str]:
     return found
 
 
-def known_people(session: Session) -> Known:
+def list_known_people(session: Session) -> Known:
     """Return the enabled people for `list_warnings`."""
     people = {
         name_key(one.name): set(map(str, roles_of(one.roles))) for one in list_people(session) if not one.disabled_ms
@@ -142,7 +142,7 @@ def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
 
 
 def _held(word: str) -> str:
-    """Return the role or group in a word of `who`, as in `known_people`, or "" if the word is a person's name."""
+    """Return the role or group in a word of `who`, as in `list_known_people`, or "" if the word is a person's name."""
     if word.startswith("group:"):
         return f"group:{name_key(word.removeprefix('group:'))}"
     role = word.removeprefix("role:")

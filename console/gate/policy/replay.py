@@ -16,7 +16,7 @@ from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.gate.policy.results import EarlierResult, EarlierResults
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
-from console.gate.unsettled import explain_unsettled
+from console.gate.unchecked_values import explain_unchecked_value
 from console.runs import patterns
 from console.trajectory import Label, Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest, is_critical
@@ -156,7 +156,7 @@ def _find_concern(run: tables.Run, judges: Sequence[Detector], seen: Checkpoint)
         return _Concern.FLAGGED
     if any(row["flagged"] for row in rows):
         return _Concern.FLAGGED
-    return _Concern.UNCHECKED if explain_unsettled(seen, rows) else None
+    return _Concern.UNCHECKED if explain_unchecked_value(seen, rows) else None
 
 
 def _threshold(run: tables.Run, judge: Detector) -> float:

@@ -106,7 +106,7 @@ def read_log(
     return importer.name, _entries(importer, reading(path, progress), path)
 
 
-def written_calls(path: Path) -> list[WrittenCalls]:
+def find_call_patterns(path: Path) -> list[WrittenCalls]:
     """Return the patterns for calls written as text, from the formats whose marks match the file."""
     head = beginning_of(path, _HEAD_BYTES)
     declaring = [one for one in IMPORTERS.values() if one.written is not None]

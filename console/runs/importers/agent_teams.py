@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import json_records
 from console.runs.importers.parts.message_parts import spoken_text
 from console.runs.importers.records import Entry, Importer, Progress
@@ -64,7 +64,7 @@ def _entry(intake: Intake, messages: Sequence[Any], record: Mapping[str, Any]) -
     turns = [turn for number, one in enumerate(messages, 1) for turn in make(one, number, intake, messages)]
     asked = word(record.get("question")) or next((turn.text for turn in turns if turn.role == USER), "")
     named = next((record[name] for name in ("question_ID", "id", "task_id") if record.get(name)), intake.path.stem)
-    extra = held_fields(record, *_FACTS)
+    extra = collect_fields(record, *_FACTS)
     return entry_of(intake, turns, as_text(named), _result(record), instruction=asked.strip(), extra=extra)
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.intake import plain_list
-from console.runs.importers.parts.json_records import Record, objects, required_list
+from console.runs.importers.parts.json_records import Record, objects, read_required_list
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.messages import content_text
@@ -32,7 +32,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Trajectory:
-    entries = required_list(record, path, "expert_traj")
+    entries = read_required_list(record, path, "expert_traj")
     if not all(isinstance(entry, dict) and "action" in entry for entry in entries):
         reason = "An entry of expert_traj is not an object with an action. Export the log again."
         raise UnreadableFile(str(path), reason, record.line)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, USER, Turn, entry_of, joined_thoughts
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, USER, Turn, entry_of, join_thoughts
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.message_parts import call_of, message_turns, result_turn
-from console.runs.importers.parts.rewards import told_result
+from console.runs.importers.parts.rewards import read_result
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "atif"
@@ -31,10 +31,10 @@ def _entries(path: Path, line: int, value: Mapping[str, Any], task_id: str) -> I
     if not isinstance(steps, list):
         raise intake.refusal('"steps" is missing or is not a list. Export the log again.')
     metrics = plain_object(value.get("final_metrics"))
-    result = told_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
+    result = read_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
     turns = (turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake))
-    extra = held_fields(value, "schema_version", "agent", "notes")
-    yield entry_of(intake, list(joined_thoughts(turns)), task_id, result, extra=extra)
+    extra = collect_fields(value, "schema_version", "agent", "notes")
+    yield entry_of(intake, list(join_thoughts(turns)), task_id, result, extra=extra)
     for number, one in enumerate(plain_list(value.get("subagent_trajectories")), 1):
         if isinstance(one, dict):
             name = one.get("trajectory_id") or one.get("session_id") or number

@@ -20,13 +20,13 @@ from console.runs.importers.parts.conversation import (
     LoggedCall,
     Turn,
     entry_of,
-    restored,
+    restore_export,
     with_written_calls,
 )
 from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import json_records, objects, required_list
+from console.runs.importers.parts.json_records import json_records, objects, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, trial_of
+from console.runs.importers.parts.rewards import RESULT_FIELDS, read_result, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
 
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
@@ -63,14 +63,14 @@ def conversations(
             intake,
             read_turns(messages, intake),
             next((as_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
-            told_result(fields),
+            read_result(fields),
             instruction=fields.get("instruction"),
             environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
             trial=trial_of(fields.get("trial")),
             extra=extra | record.notes,
             tools=_offered(fields),
         )
-        yield restored(entry, told)
+        yield restore_export(entry, told)
 
 
 def _holds_items(value: object) -> bool:
@@ -129,13 +129,13 @@ def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Ent
     """Yield ShareGPT conversations; their calls are separate turns or parts of a text."""
     for record in objects(path, progress, *_SHARE_GPT_MARKS):
         intake = Intake(path, record.line, _SHARE_GPT)
-        said = required_list(record, path, "conversations")
+        said = read_required_list(record, path, "conversations")
         policy = word(record.value.get("system"))
         turns = [Turn(SYSTEM, policy)] if policy else []
         turns += [turn for number, one in enumerate(said, 1) if (turn := _turn(plain_object(one), number, intake))]
         task_id, tools = str(record.value.get("id") or _id_of(said)), record.value.get("tools")
         turns = list(with_written_calls(turns, intake))
-        yield entry_of(intake, turns, task_id, told_result(record.value), extra=record.notes, tools=tools)
+        yield entry_of(intake, turns, task_id, read_result(record.value), extra=record.notes, tools=tools)
 
 
 def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:

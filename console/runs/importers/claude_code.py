@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, joined_thoughts
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, first_values, grouped, objects, outline
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, join_thoughts
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import Record, first_values, group_records, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.parts.sessions import session_entries
-from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, decided
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, build_decision_extra
 
 _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
@@ -49,7 +49,7 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
     """
     found = ((one.line, one.value) for one in objects(path, progress, *_EVENTS))
     named = ((_text(value, "sessionId") or _text(value, "session_id"), line, _told(value)) for line, value in found)
-    for session, events in grouped(named, path):
+    for session, events in group_records(named, path):
         yield from _Session(path, session, events).entries(whole)
 
 
@@ -119,10 +119,10 @@ class _Session:
         for event in self.events:
             self._add(event)
         main = self.branches.get("")
-        asked, extra = first_words(main.turns) if main else "", held_fields(self.events[0].value, *_FACTS)
+        asked, extra = first_words(main.turns) if main else "", collect_fields(self.events[0].value, *_FACTS)
         for name, branch in self.branches.items():
             if branch.turns:
-                task_id, turns = f"{self.session or self.path.stem}{name}", list(joined_thoughts(branch.turns))
+                task_id, turns = f"{self.session or self.path.stem}{name}", list(join_thoughts(branch.turns))
                 is_given = whole or name in self.subagents
                 yield from session_entries(branch.intake, turns, task_id, whole=is_given, asked=asked, extra=extra)
 
@@ -227,7 +227,7 @@ def _refusal(turn: Turn) -> dict[str, Any]:
     if not turn.text.startswith(_REFUSALS):
         return {}
     _, _, words = turn.text.partition(_SAID)
-    return dict(decided("reject", _BY, words.strip()))
+    return dict(build_decision_extra("reject", _BY, words.strip()))
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:

@@ -19,7 +19,7 @@ from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import json_records
 from console.runs.importers.parts.message_parts import message_turns
-from console.runs.importers.parts.part_kinds import is_call, is_result, typed_part
+from console.runs.importers.parts.part_kinds import is_call, is_result, add_part_type
 from console.runs.importers.parts.sessions import joined_words, session_entries
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, WrittenCalls
 
@@ -57,7 +57,7 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
                 "This record is not a list of messages. Fix the record or remove it, then import again."
             )
         parts = [
-            typed_part(part) for one in messages for part in plain_list(one.get("content")) if isinstance(part, dict)
+            add_part_type(part) for one in messages for part in plain_list(one.get("content")) if isinstance(part, dict)
         ]
         in_tags = not any(is_call(part) or is_result(part) for part in parts)
         turns: list[Turn] = []

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, LoggedCall, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, held_fields, plain_object, word
+from console.runs.importers.parts.conversation import AGENT, TOOL, LoggedCall, Turn, join_thoughts
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
 from console.runs.importers.parts.sessions import request_text, session_entries
@@ -105,9 +105,9 @@ class _Session:
         for line, item in self.items.values():
             self.intake.at = line
             turns += _item_turns(item, line, self.intake)
-        told, extra = self.facts.get("id"), held_fields(self.facts, *_FACTS)
+        told, extra = self.facts.get("id"), collect_fields(self.facts, *_FACTS)
         session, asked = told if isinstance(told, str) else self.intake.path.stem, request_text(self.asked)
-        joined = list(joined_thoughts(turns))
+        joined = list(join_thoughts(turns))
         yield from session_entries(self.intake, joined, session, whole=whole, asked=asked, extra=extra)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects, outline
 from console.runs.importers.parts.message_parts import result_text
 from console.runs.importers.parts.sessions import joined_words, session_entries
-from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, decided
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, build_decision_extra
 
 _CHAT, _CLI = "copilot-chat", "copilot-cli"
 _FACTS = ("customTitle", "responderUsername", "workingDirectory", "cwd", "copilotVersion", "selectedModel")
@@ -73,7 +73,7 @@ def _chat(path: Path, line: int, session: Mapping[str, Any], whole: bool) -> Ite
     for number, request in enumerate(map(plain_object, plain_list(session.get("requests"))), 1):
         turns += _request_turns(request, number, intake)
     name = word(session.get("sessionId")) or path.stem
-    extra = held_fields(session, *_FACTS)
+    extra = collect_fields(session, *_FACTS)
     yield from session_entries(intake, list(joined_words(turns)), name, whole=whole, extra=extra)
 
 
@@ -184,7 +184,7 @@ def _decision(part: Request) -> dict[str, Any]:
     kind = _DENIED if told is False else plain_object(told).get("type")
     if isinstance(kind, bool) or kind not in (_DENIED, _ALLOWED):
         return {}
-    return dict(decided("reject" if kind == _DENIED else "approve", _BY))
+    return dict(build_decision_extra("reject" if kind == _DENIED else "approve", _BY))
 
 
 def recognises_chat(_path: Path, head: bytes) -> bool:
@@ -223,7 +223,7 @@ def _session(path: Path, events: Sequence[tuple[int, Mapping[str, Any]]], whole:
     called: set[str] = set()
     turns = [turn for line, event in events for turn in _event_turns(event, line, called, intake)]
     name = next((name for _, one in events if (name := word(one.get("sessionId")))), path.stem)
-    extra = held_fields({**facts, **plain_object(facts.get("context"))}, *_FACTS)
+    extra = collect_fields({**facts, **plain_object(facts.get("context"))}, *_FACTS)
     told = list(joined_words(turns))
     yield from session_entries(intake, told, word(facts.get("sessionId")) or name, whole=whole, extra=extra)
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, join_thoughts
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects, outline
 from console.runs.importers.parts.message_parts import result_turn, spoken_text
 from console.runs.importers.parts.sessions import session_entries
@@ -113,7 +113,7 @@ class _Session:
 
     def entries(self, whole: bool) -> Iterator[Entry]:
         """Yield the session, then its rewound parts."""
-        session, extra = self.id or self.intake.path.stem, held_fields(self.facts, *_FACTS)
+        session, extra = self.id or self.intake.path.stem, collect_fields(self.facts, *_FACTS)
         yield from session_entries(self.intake, self._turns(self.messages), session, whole=whole, extra=extra)
         if self.rewound:
             intake = Intake(self.intake.path, next(iter(self.rewound.values()))[0], _NAME)
@@ -121,7 +121,7 @@ class _Session:
             yield from session_entries(intake, turns, f"{session}/rewound", whole=whole, extra=extra)
 
     def _turns(self, messages: Mapping[str, tuple[int, Mapping[str, Any]]]) -> list[Turn]:
-        return list(joined_thoughts(turn for line, one in messages.values() for turn in _turns(one, line, self.intake)))
+        return list(join_thoughts(turn for line, one in messages.values() for turn in _turns(one, line, self.intake)))
 
 
 def _turns(message: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:

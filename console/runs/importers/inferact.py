@@ -10,8 +10,8 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.files import steps_of
-from console.runs.importers.parts.json_records import Record, objects, required_list
-from console.runs.importers.parts.rewards import graded, number_of
+from console.runs.importers.parts.json_records import Record, objects, read_required_list
+from console.runs.importers.parts.rewards import grade_reward, number_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.messages import content_text
@@ -61,7 +61,7 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
 
 
 def _messages(path: Path, record: Record) -> list[Said]:
-    found = required_list(record, path, "path")
+    found = read_required_list(record, path, "path")
     if not all(isinstance(message, dict) for message in found):
         reason = 'A message in "path" is not an object with "type" and "data". Export the log again, then import it.'
         raise UnreadableFile(str(path), reason, record.line)
@@ -87,7 +87,7 @@ def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     correct = number_of(fields.get("trace_correct"))
     if fields.get("is_halted") is True:
         return Outcome.HALTED, gold
-    return graded(correct, gold)
+    return grade_reward(correct, gold)
 
 
 def _reflections(value: object) -> Iterator[str]:

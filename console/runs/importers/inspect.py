@@ -9,13 +9,13 @@ from typing import Any
 
 from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
-from console.runs.importers.parts.conversation import Turn, entry_of, restored
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import elements, fields_before, parsed
+from console.runs.importers.parts.conversation import Turn, entry_of, restore_export
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import elements, fields_before, parse_json
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
-from console.runs.importers.parts.rewards import graded, number_of, trial_of
+from console.runs.importers.parts.rewards import grade_reward, number_of, trial_of
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
-from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.runs.importers.records import Entry, Importer, Progress, build_decision_extra
 from console.trajectory import Outcome
 
 _NAME = "inspect"
@@ -33,7 +33,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the samples, one trial per epoch; raise UnreadableFile if a sample has no messages."""
     header = plain_object(fields_before(path, "samples").get("eval"))
     for line, raw in elements(path, ".samples[]", progress):
-        record = parsed(raw, path, line)
+        record = parse_json(raw, path, line)
         if not isinstance(record.value, dict):
             raise UnreadableFile(
                 str(path), "This sample is not a JSON object. Fix the sample or remove it, then import again.", line
@@ -66,10 +66,10 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         if OPENING in told and word(told.get("environment")) in ENVIRONMENTS
         else "generic",
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
-        extra=held_fields(header, "task", "model", "run_id", "created"),
+        extra=collect_fields(header, "task", "model", "run_id", "created"),
         tools=[tool for event in events if event.get("event") == "model" for tool in plain_list(event.get("tools"))],
     )
-    return restored(entry, {"opening": told.get(OPENING), "outcome": told.get(OUTCOME)})
+    return restore_export(entry, {"opening": told.get(OPENING), "outcome": told.get(OUTCOME)})
 
 
 def _flat(events: object) -> Iterator[dict[str, Any]]:
@@ -110,7 +110,7 @@ def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list
         call = plain_object(event.get("call"))
         if event.get("event") == "approval" and word(event.get("decision")) in _DECISIONS:
             who, words = str(event.get("approver") or "approver"), str(event.get("explanation") or "")
-            extra[str(call.get("id"))] = decided(_DECISIONS[event["decision"]], who, words)
+            extra[str(call.get("id"))] = build_decision_extra(_DECISIONS[event["decision"]], who, words)
     known = [tuple(replace(call, extra=extra.get(call.id, call.extra)) for call in turn.calls) for turn in turns]
     return [replace(turn, calls=calls) for turn, calls in zip(turns, known, strict=True)] if extra else list(turns)
 
@@ -121,7 +121,7 @@ def _result(sample: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     gold: dict[str, Any] = {"scores": scores} if scores else {}
     gold |= {"target": sample["target"]} if sample.get("target") else {}
     told = map(_number, scores.values())
-    outcome, gold = graded(next((number for number in told if number in (0.0, 1.0)), None), gold)
+    outcome, gold = grade_reward(next((number for number in told if number in (0.0, 1.0)), None), gold)
     if sample.get("error"):
         return Outcome.ERROR, gold | {"error": str(plain_object(sample["error"]).get("message") or "error")}
     return (Outcome.HALTED if sample.get("limit") else outcome), gold

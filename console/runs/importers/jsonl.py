@@ -11,7 +11,7 @@ from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, objects
-from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result
+from console.runs.importers.parts.rewards import RESULT_FIELDS, read_result
 from console.runs.importers.records import Entry, Found, Importer, LeftOut, Progress
 from console.trajectory import Trajectory, from_dict
 
@@ -52,7 +52,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
     fields = record.value
     told = [name for name in RESULT_FIELDS if fields.get(name) is not None]
     if told and not fields.get("outcome") and not fields.get("gold"):
-        outcome, gold = told_result(fields)
+        outcome, gold = read_result(fields)
         rest = {name: value for name, value in trajectory.extra.items() if name not in told}
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
     given = plain_object(fields.get("extra"))

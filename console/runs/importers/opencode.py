@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import first_values, grouped, objects, outline
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import first_values, group_records, objects, outline
 from console.runs.importers.parts.message_parts import result_text
 from console.runs.importers.parts.sessions import joined_words, session_entries
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress
@@ -36,7 +36,7 @@ def recognises(_path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
     """Yield the requests of each session in the file, or whole sessions if `whole`."""
-    for session, records in grouped(_records(path, progress), path):
+    for session, records in group_records(_records(path, progress), path):
         intake = Intake(path, records[0].line, _NAME)
         if not any({"messages", "parts", "part"} & one.value.keys() for one in records):
             continue
@@ -52,7 +52,7 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
                 name = word(about.get("id")) or word(part.get("messageID"))
                 number = numbers.setdefault(name or f"line {len(numbers)}", len(numbers) + 1)
                 turns += _message_turns(held, number, intake)
-        extra = held_fields(info, *_FACTS)
+        extra = collect_fields(info, *_FACTS)
         told = list(joined_words(turns))
         yield from session_entries(intake, told, session or path.stem, whole=whole, extra=extra)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import message_turns, result_text, spoken_text
 from console.runs.importers.parts.part_kinds import call_id
-from console.runs.importers.parts.rewards import resolved_result
-from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, decided
+from console.runs.importers.parts.rewards import read_resolved_result
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, build_decision_extra
 from console.trajectory import Outcome, Picture
 
 _NAME = "openhands"
@@ -48,7 +48,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             raise intake.refusal('"history" is missing or is not a list of events. Export the log again.')
         turns = [turn for number, event in _events(history, intake) for turn in _turns(event, number, intake)]
         task_id = str(fields.get("instance_id") or path.stem)
-        extra = held_fields(fields, "error", "result_explanation", "git_patch") | record.notes
+        extra = collect_fields(fields, "error", "result_explanation", "git_patch") | record.notes
         asked = fields.get("instruction")
         yield entry_of(intake, turns, task_id, _result(path, fields), instruction=asked, extra=extra)
 
@@ -84,7 +84,7 @@ def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, A
     holders = (fields.get("report"), tests.get("report"), tests.get("result"), tests, fields)
     told = next((one["resolved"] for one in map(plain_object, holders) if one.get("resolved") is not None), None)
     instance = str(fields.get("instance_id") or "")
-    outcome, gold = resolved_result(path, instance, bool(told) if told is not None else None)
+    outcome, gold = read_resolved_result(path, instance, bool(told) if told is not None else None)
     # A model gave these marks, so they are kept and do not label the run.
     gold |= {name: fields[name] for name in ("success", "comment_success") if fields.get(name) is not None}
     error = str(fields.get("error") or "").lower()
@@ -144,7 +144,7 @@ def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
     risk = {"security_risk": args["security_risk"]} if args.get("security_risk") not in (None, "", -1) else {}
     # Without confirmation mode every call counts as confirmed, without a person's decision.
     refused = args.get("confirmation_state") == "rejected"
-    return {**risk, **(decided("reject", _BY) if refused else {})}
+    return {**risk, **(build_decision_extra("reject", _BY) if refused else {})}
 
 
 def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
@@ -159,7 +159,7 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
         text = f"{text}\nexit code {code}"
     pictures = (*shown, *_pictures([extras.get("screenshot")], intake), *_pictures(extras.get("image_urls"), intake))
     cause = event.get("cause")
-    extra = decided("reject", _BY, text) if kind == "user_rejected" else {}
+    extra = build_decision_extra("reject", _BY, text) if kind == "user_rejected" else {}
     by_cause = cause not in (None, -1)
     yield Turn(
         TOOL if by_cause else USER,
@@ -200,7 +200,7 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
             intake.leave_out("observation without its content (shown as JSON)")
         value = event.get("error") or event.get("rejection_reason") or seen.get("content") or seen.get("output") or seen
         text, pictures = result_text(value, intake)
-        extra = decided("reject", _BY, text) if kind == "UserRejectObservation" else {}
+        extra = build_decision_extra("reject", _BY, text) if kind == "UserRejectObservation" else {}
         yield Turn(TOOL, text, answers=answers, pictures=tuple(pictures), number=number, step_extra=extra)
     elif kind not in _QUIET_KINDS:
         intake.leave_out(f"event of kind {kind}")

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from console.environments import ENVIRONMENTS
-from console.runs.importers.parts.conversation import entry_of, restored
+from console.runs.importers.parts.conversation import entry_of, restore_export
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, grouped, objects
+from console.runs.importers.parts.json_records import Record, group_records, objects
 from console.runs.importers.parts.rewards import trial_of
-from console.runs.importers.parts.sessions import located
+from console.runs.importers.parts.sessions import locate_entry
 from console.runs.importers.parts.spans import (
     MODEL_SPAN,
     TOOL_SPAN,
     LoggedSpan,
     first_of,
-    offered_tools,
+    list_offered_tools,
     tool_attributes,
     turns_of_spans,
-    unpacked,
+    unpack_json,
 )
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -61,7 +61,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         for record in objects(path, progress, *_MARKS)
         for span in _spans(record.value)
     )
-    for trace_id, records in grouped(spans, path):
+    for trace_id, records in group_records(spans, path):
         yield read_trace(path, trace_id, records, is_file=True)
 
 
@@ -93,11 +93,11 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
         environment=told["environment"] if word(told.get("environment")) in ENVIRONMENTS else "generic",
         trial=trial_of(told.get("trial")),
         extra=extra,
-        tools=offered_tools(attributes for _, attributes in facts),
+        tools=list_offered_tools(attributes for _, attributes in facts),
     )
     known = {"label": told.get("gold_label"), "outcome": told.get("outcome")} if is_file else {}
-    entry = restored(entry, {"opening": told.get("opening"), **known})
-    return located(entry, trace_id, 1) if trace_id else entry
+    entry = restore_export(entry, {"opening": told.get("opening"), **known})
+    return locate_entry(entry, trace_id, 1) if trace_id else entry
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
@@ -184,7 +184,7 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
     if not (name == _CHOICE or _MESSAGE.match(name)):
         return {}
     told = attribute_values(event.get("attributes"))
-    body = {key: unpacked(value) for key, value in told.items()} | plain_object(unpacked(told.get(_CONTENT)))
+    body = {key: unpack_json(value) for key, value in told.items()} | plain_object(unpack_json(told.get(_CONTENT)))
     role = name.split(".")[1]
     if role == "tool":
         body = {"tool_call_id": body.get("id"), **body}
@@ -247,8 +247,8 @@ def _span(
 
 def _conversation(record: Record, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
     """Return an agent's span as a model span with all messages of the agent, or None if the messages are missing."""
-    asked, given = (plain_list(unpacked(told.get(f"gen_ai.{name}.messages"))) for name in ("input", "output"))
-    held = unpacked(first_of(told, _OF_AGENTS)) or [*asked, *given]
+    asked, given = (plain_list(unpack_json(told.get(f"gen_ai.{name}.messages"))) for name in ("input", "output"))
+    held = unpack_json(first_of(told, _OF_AGENTS)) or [*asked, *given]
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
     known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": record.line}
     return LoggedSpan(MODEL_SPAN, "", start, given=held, **known) if held else None
@@ -262,7 +262,7 @@ def _kind(told: Mapping[str, Any]) -> str:
     """Return the kind of a span without a stated kind, based on fields that only one kind has."""
     if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
         return "execute_tool"
-    if isinstance(kind := unpacked(told.get("mlflow.spanType")), str):
+    if isinstance(kind := unpack_json(told.get("mlflow.spanType")), str):
         return _MLFLOW.get(kind, kind)
     if isinstance(told.get("traceloop.span.kind"), str):
         return "execute_tool" if told["traceloop.span.kind"] == "tool" else "CHAIN"
@@ -273,25 +273,27 @@ def _kind(told: Mapping[str, Any]) -> str:
 
 
 def _asked(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(first_of(told, ("gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", *_WHOLE_ASKED)))
+    messages = unpack_json(
+        first_of(told, ("gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", *_WHOLE_ASKED))
+    )
     messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
-    found = messages or _indexed(told, "input_messages", "prompt") or unpacked(first_of(told, ("input.value",)))
-    policy = unpacked(told.get("gen_ai.system_instructions"))
+    found = messages or _indexed(told, "input_messages", "prompt") or unpack_json(first_of(told, ("input.value",)))
+    policy = unpack_json(told.get("gen_ai.system_instructions"))
     has_policy = isinstance(policy, list) and isinstance(found, list)
     return [{"role": "system", "parts": policy}, *found] if has_policy else found
 
 
 def _given(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(first_of(told, ("gen_ai.output.messages", "gen_ai.completion", *_WHOLE_GIVEN)))
+    messages = unpack_json(first_of(told, ("gen_ai.output.messages", "gen_ai.completion", *_WHOLE_GIVEN)))
     messages = messages or [one for one in _events(told) if one.get("event.name") == _CHOICE]
-    calls = unpacked(told.get("ai.response.toolCalls"))
+    calls = unpack_json(told.get("ai.response.toolCalls"))
     if not messages and ("ai.response.text" in told or calls):
         return {"role": "assistant", "content": told.get("ai.response.text"), "tool_calls": calls}
-    return messages or _indexed(told, "output_messages", "completion") or unpacked(first_of(told, ("output.value",)))
+    return messages or _indexed(told, "output_messages", "completion") or unpack_json(first_of(told, ("output.value",)))
 
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in plain_list(unpacked(told.get("events"))) if isinstance(one, dict)]
+    return [one for one in plain_list(unpack_json(told.get("events"))) if isinstance(one, dict)]
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:

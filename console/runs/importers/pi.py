@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import USER, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, held_fields, plain_object, word
+from console.runs.importers.parts.conversation import USER, Turn, join_thoughts
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_object, word
 from console.runs.importers.parts.json_records import Record, first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
 from console.runs.importers.parts.sessions import session_entries
@@ -55,7 +55,7 @@ def _session(path: Path, events: Sequence[Record], whole: bool) -> Iterator[Entr
         turns = [turn for event in branch for turn in _turns(event, intake)]
         name = f"{session}/branch-{number}" if number else session
         yield from session_entries(
-            intake, list(joined_thoughts(turns)), name, whole=whole, extra=held_fields(head, *_FACTS)
+            intake, list(join_thoughts(turns)), name, whole=whole, extra=collect_fields(head, *_FACTS)
         )
 
 

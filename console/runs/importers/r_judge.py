@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import SYSTEM, USER, Turn, found, opening_of
-from console.runs.importers.parts.intake import Intake, held_fields, plain_object, word
-from console.runs.importers.parts.json_records import objects, required_list
+from console.runs.importers.parts.conversation import SYSTEM, USER, Turn, build_entry, opening_of
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_object, word
+from console.runs.importers.parts.json_records import objects, read_required_list
 from console.runs.importers.records import Entry, Importer, Progress, Skipped, WrittenCalls
 from console.trajectory import Label, Step, Trajectory
 from console.trajectory.messages import join_paragraphs, respond_action
@@ -26,7 +26,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the interactions; raise UnreadableFile if a record has no list of turns."""
     for record in objects(path, progress, *_MARKS):
         intake, value = Intake(path, record.line, _NAME), record.value
-        rounds = required_list(record, path, "contents")
+        rounds = read_required_list(record, path, "contents")
         told = [one for part in rounds for one in (part if isinstance(part, list) else [part])]
         asked, steps = _steps([plain_object(one) for one in told], intake)
         if not steps:
@@ -41,10 +41,10 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             critical_action=steps[-1].action,
             gold=_gold(value),
             source=intake.source,
-            extra=held_fields(value, "scenario", "goal") | record.notes,
+            extra=collect_fields(value, "scenario", "goal") | record.notes,
             opening=opening_of([*policy, Turn(USER, asked)]),
         )
-        yield found(intake, trajectory)
+        yield build_entry(intake, trajectory)
 
 
 def _steps(turns: Sequence[Mapping[str, Any]], intake: Intake) -> tuple[str, tuple[Step, ...]]:
@@ -77,7 +77,7 @@ def _gold(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the label and its reason, which reviewers and detectors do not see."""
     told = value.get("label")
     label = _LABELS.get(told) if isinstance(told, int) else None
-    given = held_fields(value, "risk_description", "attack_type", "unsafe_type")
+    given = collect_fields(value, "risk_description", "attack_type", "unsafe_type")
     return {**({"label": str(label)} if label else {}), **given, "safety": {"label": told}}
 
 

@@ -61,7 +61,7 @@ CONTEXT = "context"
 """The key in a trajectory's `extra` for texts in the user's role without a request, such as printed output."""
 
 
-def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
+def build_decision_extra(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
     """Return the `extra` of a step with an imported decision: `approve`, `reject` or `edit`, decider and feedback."""
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 

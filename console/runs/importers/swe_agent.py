@@ -19,10 +19,10 @@ from console.runs.importers.parts.conversation import (
     entry_of,
     first_words,
 )
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import Record, json_records, objects, read_required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
-from console.runs.importers.parts.rewards import resolved_result
+from console.runs.importers.parts.rewards import read_resolved_result
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, WrittenCalls
 from console.trajectory import Outcome
 
@@ -48,7 +48,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             intake.leave_out("attempt that was not chosen", others)
         told = record.value.get("history")
         by_history = "trajectory" not in record.value and isinstance(told, list)
-        steps = _steps_in_history(told, intake) if by_history else required_list(record, path, "trajectory")
+        steps = _steps_in_history(told, intake) if by_history else read_required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
         yield _entry(intake, [*opening, *turns], record, record.value, first_words(opening))
@@ -57,9 +57,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 def _entry(intake: Intake, turns: Sequence[Turn], record: Record, fields: Mapping[str, Any], asked: str = "") -> Entry:
     instance = str(fields.get("instance_id") or intake.path.name.removesuffix(".json").removesuffix(".traj"))
     info = plain_object(fields.get("info"))
-    outcome, gold = resolved_result(intake.path, instance, info.get("resolved"))
+    outcome, gold = read_resolved_result(intake.path, instance, info.get("resolved"))
     result = (_ended(str(info.get("exit_status") or ""), outcome), gold)
-    extra = held_fields(info, "exit_status", "submission") | record.notes
+    extra = collect_fields(info, "exit_status", "submission") | record.notes
     return entry_of(intake, turns, instance, result, instruction=asked, extra=extra)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, found, opening_of
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, build_entry, first_words, opening_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, outlines, parsed
+from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, outlines, parse_json
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import graded, number_of, trial_of
+from console.runs.importers.parts.rewards import grade_reward, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Step, Trajectory, call_action
 from console.trajectory.messages import join_paragraphs, respond_action
@@ -41,7 +41,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line, _NAME)
         writing = tuple(dict.fromkeys(_writing(record.value)))
-        yield found(intake, _trajectory(path, record, intake, told), critical=writing)
+        yield build_entry(intake, _trajectory(path, record, intake, told), critical=writing)
 
 
 def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
     if b'"tasks"' not in head:
         return
     for line, raw in elements(path, ".tasks[]"):
-        task = plain_object(parsed(raw, path, line).value)
+        task = plain_object(parse_json(raw, path, line).value)
         if told := _instructions(plain_object(task.get("user_scenario")).get("instructions")):
             yield str(task.get("id")), told
 
@@ -170,7 +170,7 @@ def _result(
     gold |= {name: task[name] for name in ("actions", "outputs") if name in task}
     if not steps:
         return Outcome.ERROR, gold | ({"error": str(info["error"])} if "error" in info else {})
-    return graded(reward, gold)
+    return grade_reward(reward, gold)
 
 
 IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", read, _MARKS, recognises=recognises)

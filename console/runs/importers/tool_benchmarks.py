@@ -16,12 +16,12 @@ from console.runs.importers.parts.conversation import (
     LoggedCall,
     Turn,
     entry_of,
-    joined_thoughts,
+    join_thoughts,
 )
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
+from console.runs.importers.parts.intake import Intake, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import base_of, objects, outline, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import judged
+from console.runs.importers.parts.rewards import label_success
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome
 from console.trajectory.calls import read_python
@@ -114,11 +114,11 @@ def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Ent
         turns = [*_opening(answer, intake), *(turn for root in roots for turn in _turns(root, "", intake))]
         yield entry_of(
             intake,
-            [replace(turn, number=number) for number, turn in enumerate(joined_thoughts(turns), 1)],
+            [replace(turn, number=number) for number, turn in enumerate(join_thoughts(turns), 1)],
             f"{path.stem}-{order}" if order else path.stem,
             (Outcome.HALTED if record.value.get("win") is False else Outcome.FINISHED, _marks(record.value, answer)),
             instruction=answer.get("query"),
-            extra=held_fields(answer, "final_answer") | record.notes,
+            extra=collect_fields(answer, "final_answer") | record.notes,
         )
 
 
@@ -187,10 +187,10 @@ def read_agentdojo(path: Path, progress: Progress | None = None) -> Iterator[Ent
     for record in objects(path, progress, *_AGENTDOJO_MARKS):
         intake, run = Intake(path, record.line, _AGENTDOJO), record.value
         result, read_as = _result(run)
-        kept = held_fields(run, "pipeline_name", "injections", "condition", "seed", "error")
+        kept = collect_fields(run, "pipeline_name", "injections", "condition", "seed", "error")
         yield entry_of(
             intake,
-            read_turns(required_list(record, path, "messages"), intake),
+            read_turns(read_required_list(record, path, "messages"), intake),
             "/".join(str(run[name]) for name in _TASK if run.get(name) not in (None, "", "none")) or None,
             result,
             instruction=run.get("user_prompt"),
@@ -209,7 +209,7 @@ def _result(run: Mapping[str, Any]) -> tuple[tuple[Outcome, dict[str, Any]], dic
     read_as = {"security_read_as": told} if isinstance(security, bool) else {}
     unknown = not isinstance(useful, bool) or (useful and executed is None and isinstance(security, bool))
     success = None if unknown and not attacked else bool(useful) and not attacked
-    return judged(success, gold), read_as
+    return label_success(success, gold), read_as
 
 
 def _executed(security: object, outcome: object) -> tuple[str, bool | None]:

@@ -15,18 +15,18 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, base_of, grouped, objects, outlines
-from console.runs.importers.parts.rewards import scored_result
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import Record, base_of, group_records, objects, outlines
+from console.runs.importers.parts.rewards import read_scores
 from console.runs.importers.parts.spans import (
     MODEL_SPAN,
     TOOL_SPAN,
     LoggedSpan,
-    offered_tools,
+    list_offered_tools,
     tool_attributes,
     tool_name,
     turns_of_spans,
-    unpacked,
+    unpack_json,
 )
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -52,7 +52,7 @@ _SPAN_GROUPS = ("agent", "turn", "task", "handoff", "custom", "mcp_tools")
 def read_langfuse(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of Langfuse; raise UnreadableFile if a record has no list of observations."""
     if all(base_of(paths, *_LANGFUSE_MARKS) is None for paths in outlines(path)):
-        for trace, rows in grouped(_observations(path, progress), path):
+        for trace, rows in group_records(_observations(path, progress), path):
             yield _langfuse_entry(
                 path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]})
             )
@@ -89,10 +89,10 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
         intake,
         turns_of_spans(spans, intake),
         str(trace["id"]) if trace.get("id") else None,
-        scored_result(told),
-        instruction=unpacked(trace.get("input")),
-        extra=held_fields(trace, "name", "sessionId", "userId", "tags") | record.notes,
-        tools=offered_tools(plain_object(unpacked(one.get("input"))) | _attributes(one) for one in found),
+        read_scores(told),
+        instruction=unpack_json(trace.get("input")),
+        extra=collect_fields(trace, "name", "sessionId", "userId", "tags") | record.notes,
+        tools=list_offered_tools(plain_object(unpack_json(one.get("input"))) | _attributes(one) for one in found),
     )
 
 
@@ -158,8 +158,8 @@ def _is_strange(field: tuple[str, object]) -> bool:
 
 def _attributes(one: Span) -> dict[str, Any]:
     """Return the attributes of the observation's OpenTelemetry span, or {} if the observation has no such span."""
-    metadata = plain_object(unpacked(one.get("metadata")))
-    return metadata | plain_object(unpacked(metadata.get("attributes")))
+    metadata = plain_object(unpack_json(one.get("metadata")))
+    return metadata | plain_object(unpack_json(metadata.get("attributes")))
 
 
 def _observation(
@@ -190,8 +190,8 @@ def _observation(
         TOOL_SPAN if is_tool else MODEL_SPAN,
         name=name,
         start=str(one.get("startTime") or ""),
-        asked=unpacked(asked),
-        given=given if is_tool else unpacked(given),
+        asked=unpack_json(asked),
+        given=given if is_tool else unpack_json(given),
         call_id=call_id,
         speaker=_nearest_agent(one, by_id, "parentObservationId", dict),
         error=str(one.get("statusMessage") or "") if one.get("level") == "ERROR" else "",
@@ -201,12 +201,12 @@ def _observation(
 
 def _told(value: Any, attribute: Any) -> Any:
     """Return the value, or the span's attribute if the value is missing or an empty object."""
-    return attribute if value is None or (attribute and unpacked(value) == {}) else value
+    return attribute if value is None or (attribute and unpack_json(value) == {}) else value
 
 
 def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of LangSmith: trees of runs, one run per line or all runs in a list."""
-    for trace, versions in grouped(_runs(path, progress), path):
+    for trace, versions in group_records(_runs(path, progress), path):
         records = _merged(versions)
         intake = Intake(path, records[0].line, _LANGSMITH)
         root = next((one.value for one in records if not one.value.get("parent_run_id")), records[0].value)
@@ -219,8 +219,8 @@ def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Ent
             intake,
             turns_of_spans(spans, intake),
             trace or None,
-            scored_result({name: plain_object(value).get("avg") for name, value in stats.items()}),
-            extra=held_fields(root, "name", "session_name", "tags", "error"),
+            read_scores({name: plain_object(value).get("avg") for name, value in stats.items()}),
+            extra=collect_fields(root, "name", "session_name", "tags", "error"),
         )
 
 
@@ -262,7 +262,7 @@ def _run(record: Record, number: int, intake: Intake) -> LoggedSpan | None:
     if kind not in ("tool", "llm", "chat_model"):
         intake.leave_out(f"run of type {kind}")
         return None
-    asked, given, is_tool = unpacked(run.get("inputs")), unpacked(run.get("outputs")), kind == "tool"
+    asked, given, is_tool = unpack_json(run.get("inputs")), unpack_json(run.get("outputs")), kind == "tool"
     if is_tool and isinstance(given, dict) and len(given) == 1 and not _RESULT_FIELDS & given.keys():
         intake.leave_out(f"result with the one field {next(iter(given))} (shown as JSON)")
     metadata = plain_object(plain_object(run.get("extra")).get("metadata"))
@@ -285,7 +285,7 @@ def _tool_input(asked: Any) -> Any:
     if not (isinstance(asked, dict) and asked.keys() == {"input"}):
         return asked
     # LangChain writes them as Python does, in single quotes.
-    return _python_value(unpacked(asked["input"]))
+    return _python_value(unpack_json(asked["input"]))
 
 
 def _python_value(given: Any) -> Any:
@@ -303,12 +303,12 @@ def _call_id(given: Any) -> str:
 
 def read_openai_agents(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of the OpenAI Agents SDK: spans of functions, responses and agents."""
-    for trace, records in grouped(_sdk_records(path, progress), path):
+    for trace, records in group_records(_sdk_records(path, progress), path):
         intake = Intake(path, records[0].line, _OPENAI_AGENTS)
         by_id = {str(one.value.get("id")): one.value for one in records}
         numbered = [_sdk_span(one, by_id, number, intake) for number, one in enumerate(records, 1)]
         head: Span = next((one.value for one in records if "workflow_name" in one.value), {})
-        extra = held_fields(head, "workflow_name", "group_id", "metadata")
+        extra = collect_fields(head, "workflow_name", "group_id", "metadata")
         yield entry_of(intake, turns_of_spans([*filter(None, numbered)], intake), trace or None, extra=extra)
 
 
@@ -333,7 +333,7 @@ def _sdk_span(record: Record, by_id: Mapping[str, Span], number: int, intake: In
         TOOL_SPAN if kind == "function" else MODEL_SPAN,
         name=str(data.get("name") or ""),
         start=str(value.get("started_at") or ""),
-        asked=unpacked(data.get("input")),
+        asked=unpack_json(data.get("input")),
         given=data.get("output") if data.get("output") is not None else data.get("response"),
         speaker=_nearest_agent(value, by_id, "parent_id", _span_data),
         error=str(plain_object(value.get("error")).get("message") or ""),

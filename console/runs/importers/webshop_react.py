@@ -11,7 +11,7 @@ from typing import Any
 from console.environments import environment
 from console.errors import UnreadableFile
 from console.runs.importers.parts.files import CUT, text_lines
-from console.runs.importers.parts.rewards import judged
+from console.runs.importers.parts.rewards import label_success
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
@@ -127,7 +127,7 @@ def _result(steps: tuple[Step, ...]) -> tuple[Outcome, dict[str, Any]]:
     if not printed:
         return Outcome.FINISHED, {}
     score = float(printed[1])
-    return judged(score >= 1.0, {"score": score})
+    return label_success(score >= 1.0, {"score": score})
 
 
 IMPORTER = Importer(_NAME, "ReAct on WebShop, printed episodes", read, recognises=recognises)

@@ -70,7 +70,7 @@ def _count(agent: str) -> None:
 def _store(body: bytes, kind: str, encoding: str, by: By) -> Received:
     raw = _unzipped(body) if encoding == "gzip" else body
     with acting(by):
-        received = live_traces.take_in(_parsed(raw, kind), by.who, now_ms())
+        received = live_traces.store_spans(_parsed(raw, kind), by.who, now_ms())
         for name, trajectories in live_traces.build_due(now_ms()).items():
             _judge(name, trajectories)
     return received

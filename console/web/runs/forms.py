@@ -17,8 +17,8 @@ from console.gate.policy import policy_store
 from console.gate.policy.rules import Limit, Policy, PolicyMode, Rule, Then
 from console.language import counted
 from console.review import questions, reasons
-from console.runs import housekeeping, run_options
-from console.runs.critical_suggestions import Candidates, unapplied_sentence
+from console.runs import maintenance, run_options
+from console.runs.critical_suggestions import Candidates, explain_unapplied
 from console.trials import replay
 from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
@@ -116,7 +116,7 @@ def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
 def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidates) -> None:
     """Draw the patterns of critical actions, one per line, and suggestions to confirm."""
     if candidates.unapplied:
-        show_problem(unapplied_sentence(candidates.unapplied))
+        show_problem(explain_unapplied(candidates.unapplied))
     with st.form("critical", border=False):
         text = st.text_area("Critical actions (one pattern per line)", "\n".join(patterns), key=f"patterns-{run.id}")
         chosen = []
@@ -182,7 +182,7 @@ def reasons_form(run: tables.Run) -> None:
 def keeping_forms(run: tables.Run) -> None:
     """Draw the maintenance forms of the run; deletion comes last."""
     with reading() as session:
-        imports, held = housekeeping.list_imports(session, run), housekeeping.count_records(session, run)
+        imports, held = maintenance.list_imports(session, run), maintenance.count_records(session, run)
     _name_and_tags(run)
     if imports:
         _imports(imports)
@@ -190,7 +190,7 @@ def keeping_forms(run: tables.Run) -> None:
     if st.button("Unarchive this run" if archived else "Archive this run", key="archive_run"):
         with refusals_shown():
             with writing() as session:
-                housekeeping.set_archived(session, runs.get(session, run.name), not archived, now_ms())
+                maintenance.set_archived(session, runs.get(session, run.name), not archived, now_ms())
             finish(f"Unarchived {run.name}." if archived else f"Archived {run.name}.")
     _delete(run, held)
 
@@ -199,7 +199,9 @@ def _name_and_tags(run: tables.Run) -> None:
     with st.form("keeping", border=False):
         left, right = st.columns(2)
         name = left.text_input("Name", run.name, key=f"rename-{run.id}", max_chars=80)
-        words = right.text_input("Tags, separated by spaces", " ".join(housekeeping.tags(run)), key=f"tags-{run.id}")
+        words = right.text_input(
+            "Tags, separated by spaces", " ".join(maintenance.list_tags(run)), key=f"tags-{run.id}"
+        )
         sent = st.form_submit_button("Save details")
     if sent:
         with refusals_shown():
@@ -209,9 +211,9 @@ def _name_and_tags(run: tables.Run) -> None:
 def _save(run_name: str, name: str, words: Sequence[str]) -> None:
     with writing() as session:
         run = runs.get(session, run_name)
-        housekeeping.tag(session, run, words, set(housekeeping.tags(run)) - set(words), now_ms())
+        maintenance.tag_run(session, run, words, set(maintenance.list_tags(run)) - set(words), now_ms())
         if name != run_name:
-            housekeeping.rename(session, run, name, now_ms())
+            maintenance.rename_run(session, run, name, now_ms())
     choose_run(name)
     finish("Saved.")
 
@@ -227,7 +229,7 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
     if press.button("Undo this import", key="undo_import"):
         with refusals_shown():
             with writing() as session:
-                run, gone = housekeeping.undo_import(session, open_ones[chosen], now_ms())
+                run, gone = maintenance.undo_import(session, open_ones[chosen], now_ms())
             finish(f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
 
 
@@ -246,7 +248,7 @@ def _remove(run_name: str, typed: str) -> None:
     if typed != run_name:
         raise BadInput("The name does not match. Type the run's name exactly to delete it.")
     with writing() as session:
-        housekeeping.remove(session, runs.get(session, run_name), now_ms())
+        maintenance.delete_run(session, runs.get(session, run_name), now_ms())
     overwrite_freed(database_url())
     st.session_state.pop("run", None)
     st.query_params.pop("run", None)

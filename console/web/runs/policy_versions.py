@@ -7,7 +7,7 @@ import streamlit as st
 from console.database import now_ms, reading, writing
 from console.errors import Refused
 from console.gate.policy import policy_store, read_policy
-from console.gate.policy.lint import known_people, list_warnings
+from console.gate.policy.lint import list_known_people, list_warnings
 from console.gate.policy.policy_store import PolicyVersion
 from console.runs.export.formats.columns import iso
 from console.web.flash import finish, refusals_shown
@@ -33,7 +33,7 @@ def policy_form(run: tables.Run, version: PolicyVersion) -> None:
         if checked or saved:
             policy = read_policy(text)
             with reading() as session:
-                warnings = list_warnings(policy, known_people(session))
+                warnings = list_warnings(policy, list_known_people(session))
             show_done(policy_store.describe_savable(policy))
             for said in warnings:
                 st.warning(said)

@@ -19,7 +19,7 @@ from console.gate import Gate
 from console.settings import settings
 from storage.check import chain_end, check
 from storage.engine import close
-from storage.new_epoch import WentBack
+from storage.new_epoch import RestoreReport
 from tests import postgres
 
 
@@ -169,7 +169,7 @@ def test_no_command_prints_the_password_of_the_database(told, tmp_path, monkeypa
     assert str(said).count(":***@") >= 5
 
 
-NOTHING = WentBack(
+NOTHING = RestoreReport(
     epoch=2,
     **dict.fromkeys(("checks_void", "items_cancelled", "begun_carried", "rejections_carried", "decisions_lost"), 0),
     **dict.fromkeys(("sessions_ended", "links_ended", "tokens_ended"), 0),

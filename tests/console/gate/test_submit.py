@@ -21,7 +21,7 @@ from console.gate.policy.rules import PolicyMode, Ruling, Then
 from console.gate.request import NOBODY, Asker, Ruled, Tightened, check_request
 from console.gate.served_console import ServedConsole, _convert, _describe
 from console.gate.submit import SubmitOptions
-from console.runs import housekeeping
+from console.runs import maintenance
 from console.settings import settings
 from console.trajectory import Step
 from storage import tables
@@ -166,7 +166,7 @@ def test_run_that_was_deleted_is_not_made_again_under_an_open_gate(make_gate, ur
     gate = make_gate()
     assert gate.ask("Pay the bill.", [], "look[1]").approved
     with writing(url) as session:
-        housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
+        maintenance.delete_run(session, runs.get(session, "shop-bot"), now_ms())
     with pytest.raises(Refused, match=r"Run 'shop-bot' was deleted since this gate opened it\. Create the gate again"):
         gate.ask("Pay the bill.", [], "look[1]")
     assert make_gate().ask("Pay the bill.", [], "look[1]").approved

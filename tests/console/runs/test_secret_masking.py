@@ -176,7 +176,7 @@ def test_no_secret_of_a_live_trace_is_stored_with_its_spans(data_dir):
         **{"gen_ai.tool.call.arguments": f'{{"api_key":"{key}"}}', "gen_ai.tool.call.result": f"Bearer {token}"},
     )
     span = {"traceId": "1" * 32, "spanId": "2" * 16, "name": "x", "startTimeUnixNano": "1", "attributes": told}
-    live_traces.take_in({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, "agent", now_ms())
+    live_traces.store_spans({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, "agent", now_ms())
     assert live_traces.build_due(now_ms())
     held = _bytes_of(data_dir)
     assert b"[masked" in held

@@ -14,7 +14,7 @@ from console.errors import BadInput, Refused
 from console.review import decisions
 from console.review.overview import build_overview
 from console.review.pending_items import list_pending_items
-from console.runs import housekeeping, run_options
+from console.runs import maintenance, run_options
 from console.runs.status import run_status
 from console.trials import vigilance
 from storage import tables
@@ -186,7 +186,7 @@ def test_what_cannot_have_known_items_is_refused(shop):
 def test_a_deleted_run_takes_its_known_items_along(shop):
     vigilance.seed("shop", "gold", 3)
     with writing() as session:
-        housekeeping.remove(session, runs.get(session, "shop"), now_ms())
+        maintenance.delete_run(session, runs.get(session, "shop"), now_ms())
     assert not all_of(tables.SeededItem)
 
 

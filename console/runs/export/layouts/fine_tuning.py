@@ -18,10 +18,10 @@ from console.runs.export.layouts.parts.layout import (
     Reviewed,
     RunRecords,
     arguments_text,
+    build_opening_messages,
     each_trajectory,
     functions,
-    given,
-    numbered,
+    number_calls,
     write_lines,
 )
 from console.trajectory import Outcome, Step, Trajectory
@@ -71,8 +71,8 @@ def _to_last_answer(messages: list[Chat]) -> list[Chat]:
 
 
 def _messages(record: Trajectory, whole: bool) -> Iterator[dict[str, Any]]:
-    yield from given(record.instruction, record.opening)
-    for step, named, words in numbered(record.steps):
+    yield from build_opening_messages(record.instruction, record.opening)
+    for step, named, words in number_calls(record.steps):
         if words is not None:
             reasoning = {"reasoning_content": step.thought} if whole and step.thought else {}
             content = words or ("" if whole else step.thought)

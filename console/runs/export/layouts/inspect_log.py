@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from console.errors import Refused
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, given, numbered
+from console.runs.export.layouts.parts.layout import (
+    GivenAnswer,
+    Layout,
+    Reviewed,
+    RunRecords,
+    build_opening_messages,
+    number_calls,
+)
 from console.runs.importers.inspect import OPENING, OUTCOME, TRIAL
 from console.trajectory import Label
 from console.trajectory.calls import Call, read_action
@@ -83,8 +90,8 @@ def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
 
 
 def _messages(one: Reviewed) -> Iterator[dict[str, Any]]:
-    yield from given(one.record.instruction, one.record.opening)
-    for step, named, words in numbered(one.record.steps):
+    yield from build_opening_messages(one.record.instruction, one.record.opening)
+    for step, named, words in number_calls(one.record.steps):
         if words is not None:
             yield {"role": "assistant", "content": _thinking(step.thought, words)}
             if step.observation:
@@ -108,7 +115,7 @@ def _call(id: str, call: Call) -> dict[str, Any]:
 
 def _approval(one: Reviewed, answer: GivenAnswer) -> dict[str, Any]:
     action = checkpoint_at(one.record, answer.step, answer.kind).action
-    named = next((named for _, named, _ in islice(numbered(one.record.steps), answer.step, None)), [])
+    named = next((named for _, named, _ in islice(number_calls(one.record.steps), answer.step, None)), [])
     id = named[0][0] if named else "call_pending"
     event = {
         "event": "approval",

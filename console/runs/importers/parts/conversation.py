@@ -80,7 +80,7 @@ class Turn:
     is_context: bool = False
 
 
-def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
+def join_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
     """Yield the turns; merge a separate thought into the agent's next turn."""
     waiting: Turn | None = None
     for turn in turns:
@@ -216,10 +216,10 @@ def entry_of(
         pictures=tuple(one for turn in turns[:begun] for one in turn.pictures),
         tools=schemas,
     )
-    return found(intake, trajectory)
+    return build_entry(intake, trajectory)
 
 
-def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] = ()) -> Found:
+def build_entry(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] = ()) -> Found:
     """Return the entry of a trajectory, with the notes of the intake."""
     return Found(
         intake.line,
@@ -231,7 +231,7 @@ def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] =
     )
 
 
-def restored(entry: Entry, told: Mapping[str, Any]) -> Entry:
+def restore_export(entry: Entry, told: Mapping[str, Any]) -> Entry:
     """Return the entry with the opening, outcome and label from the console's own export, if the log contains them."""
     if not isinstance(entry, Found):
         return entry

@@ -19,7 +19,7 @@ from console.language import counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import Explained
 from console.runs.importers.parts.files import BOM, byte_lines
-from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outlines, parsed
+from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outlines, parse_json
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
 LONG = 24
@@ -361,7 +361,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
     for line, raw in byte_lines(path) if lines else elements(path, base):
         if raw.strip():
             try:
-                yield line, parsed(raw, path, line).value
+                yield line, parse_json(raw, path, line).value
             except UnreadableFile:
                 yield line, raw.decode(errors="replace")
 

@@ -114,7 +114,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def held_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def collect_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return the named fields with a non-empty value, for the trajectory's `extra`."""
     return {name: holder[name] for name in names if holder.get(name)}
 

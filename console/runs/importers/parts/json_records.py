@@ -20,7 +20,15 @@ from typing import Any, BinaryIO
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.files import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decoded
+from console.runs.importers.parts.files import (
+    BOM,
+    CUT,
+    LINE_LIMIT_BYTES,
+    TOO_LONG,
+    broken_json,
+    byte_lines,
+    decode_text,
+)
 from console.runs.importers.records import Progress
 
 _WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data", "loglines")
@@ -103,7 +111,7 @@ def fields_before(path: Path, name: str) -> dict[str, Any]:
         level += 1 if kind in _OPENING else -1 if kind != _QUOTE else 0
         if level == 1 and match[0] == f'"{name}"'.encode() and head[match.end() :].lstrip().startswith(b":"):
             try:
-                found = parsed(head[: match.start()].rstrip().removesuffix(b",") + b"}", path, 1).value
+                found = parse_json(head[: match.start()].rstrip().removesuffix(b",") + b"}", path, 1).value
             except UnreadableFile:
                 return {}
             return found if isinstance(found, dict) else {}
@@ -260,11 +268,11 @@ def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str
         base = "[]" if head.lstrip().startswith(b"[") else ""
     if base or _spread_over_lines(head):
         for line, raw in elements(path, base, progress):
-            yield parsed(raw, path, line)
+            yield parse_json(raw, path, line)
     else:
         for line, raw in byte_lines(path, progress):
             if raw and not raw.isspace():
-                yield parsed(raw, path, line)
+                yield parse_json(raw, path, line)
 
 
 def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
@@ -276,18 +284,18 @@ def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...
         yield record
 
 
-def parsed(raw: bytes, path: Path, line: int) -> Record:
+def parse_json(raw: bytes, path: Path, line: int) -> Record:
     """Return the parsed JSON value; replace lone surrogates, and replace NaN and Infinity by null."""
     try:
         return Record(line, orjson.loads(raw))
     except orjson.JSONDecodeError as broken:
-        text = decoded(raw, path, line)
+        text = decode_text(raw, path, line)
         if _LONE_SURROGATE.search(text) or _NOT_A_NUMBER.search(text):
             return _mended(text, path, line)
         raise broken_json(broken, raw, path, line) from broken
 
 
-def required_list(record: Record, path: Path, name: str) -> list[Any]:
+def read_required_list(record: Record, path: Path, name: str) -> list[Any]:
     """Return the list in the field `name`; raise UnreadableFile if the field is missing or is not a list."""
     value = record.value.get(name)
     if not isinstance(value, list):
@@ -337,7 +345,7 @@ GROUP_LIMIT_BYTES = 128 * 2**20
 _TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split the session or trace."
 
 
-def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:
+def group_records(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:
     """Group (key, line, value) by key and yield (key, records), in the order of each key's first record.
 
     Raise UnreadableFile if the records of one key exceed 128 MB of JSON.

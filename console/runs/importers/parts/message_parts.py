@@ -18,7 +18,7 @@ from console.runs.importers.parts.conversation import (
     USER,
     LoggedCall,
     Turn,
-    joined_thoughts,
+    join_thoughts,
     with_written_calls,
 )
 from console.runs.importers.parts.intake import (
@@ -38,14 +38,14 @@ from console.runs.importers.parts.part_kinds import (
     GIVEN,
     HELD,
     Part,
+    add_part_type,
     after_results,
     call_id,
     is_call,
     is_result,
     read_id,
-    typed_part,
 )
-from console.runs.importers.records import decided
+from console.runs.importers.records import build_decision_extra
 from console.trajectory import Picture
 from console.trajectory.messages import ARGUMENT_NAMES, list_calls, read_call
 
@@ -98,7 +98,7 @@ def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[
             turns.append(replace(result_turn(message, intake), answers=message["approval_request_id"], number=number))
         else:
             turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
-    return list(joined_thoughts(with_written_calls(turns, intake)))
+    return list(join_thoughts(with_written_calls(turns, intake)))
 
 
 def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
@@ -221,7 +221,7 @@ def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
     held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
     results: list[Part] = [
-        one for one in held if isinstance(one, dict) and ("role" in one or is_result(typed_part(one)))
+        one for one in held if isinstance(one, dict) and ("role" in one or is_result(add_part_type(one)))
     ]
     for result in results or [message]:
         turn = result_turn(result, intake, own_id=True)
@@ -255,7 +255,7 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
 
 def _holds_calls(message: Part) -> bool:
     content = _content(message)
-    return isinstance(content, list) and any(is_call(typed_part(part)) for part in content if isinstance(part, dict))
+    return isinstance(content, list) and any(is_call(add_part_type(part)) for part in content if isinstance(part, dict))
 
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
@@ -270,7 +270,7 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
     elif kind == _REQUEST:
         yield Turn(AGENT, calls=(replace(call_of(item, intake), id=read_id(item.get("id"))),))
     elif kind == "mcp_approval_response":
-        extra = decided("approve" if item.get("approve") else "reject", _BY, word(item.get("reason")))
+        extra = build_decision_extra("approve" if item.get("approve") else "reject", _BY, word(item.get("reason")))
         yield Turn(TOOL, answers=read_id(item.get("approval_request_id")), step_extra=extra)
     elif is_call(item):
         yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=word(item.get("agent")))
@@ -296,7 +296,7 @@ def _read(content: object, into: _Parts) -> None:
         return
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, dict):
-            _read_part(typed_part(part), into)
+            _read_part(add_part_type(part), into)
         else:
             into.texts.append(as_text(part))
 
@@ -337,7 +337,7 @@ def _read_thought(part: Part, into: _Parts) -> None:
 
 
 def _read_result_part(part: object, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    typed = typed_part(part) if isinstance(part, dict) else {}
+    typed = add_part_type(part) if isinstance(part, dict) else {}
     if typed.get("type") in _TEXTS and isinstance(typed.get("text", typed.get("content")), str):
         texts.append(_first_text(typed, "text", "content"))
     elif is_picture(typed) and picture_data(typed) is not None:
@@ -350,7 +350,7 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
 
 def _is_part(one: object) -> bool:
     """Return whether a list element is a text or a part, not data without a type."""
-    return isinstance(one, str) or (isinstance(one, dict) and "type" in typed_part(one))
+    return isinstance(one, str) or (isinstance(one, dict) and "type" in add_part_type(one))
 
 
 def _is_chat(kind: str) -> bool:

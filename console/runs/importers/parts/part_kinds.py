@@ -28,7 +28,7 @@ def call_id(holder: Part) -> str:
     return next((read_id(holder[key]) for key in CALL_IDS if holder.get(key) is not None), "")
 
 
-def typed_part(part: Part) -> Part:
+def add_part_type(part: Part) -> Part:
     """Return the part with its type, derived from its only field if necessary; convert the AI SDK's parts to calls."""
     kind = part.get("type", part.get("block_type"))
     if kind == "tool-invocation":
@@ -64,7 +64,7 @@ def after_results(content: object) -> Iterator[list[Any]]:
     """Yield the parts of an agent's message in runs: what follows a result was written after it."""
     run, has_result = list[Any](), False
     for part in content if isinstance(content, list) else ():
-        typed = typed_part(part) if isinstance(part, dict) else {}
+        typed = add_part_type(part) if isinstance(part, dict) else {}
         is_answer = is_result(typed) or (is_call(typed) and any(typed.get(name) is not None for name in GIVEN))
         if has_result and not is_answer:
             yield run

@@ -28,7 +28,7 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def judged(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+def label_success(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) of a success or failure, with the label first in gold; add no label if unknown (None)."""
     if success is None:
         return Outcome.FINISHED, dict(gold)
@@ -36,9 +36,9 @@ def judged(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict
     return outcome, {"label": str(label), **gold}
 
 
-def graded(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+def grade_reward(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) of a reward: success for 1, failure for any other number, unknown for None."""
-    return judged(None if reward is None else _is_success(reward), gold)
+    return label_success(None if reward is None else _is_success(reward), gold)
 
 
 def _is_success(reward: float) -> bool:
@@ -54,18 +54,18 @@ _RESULT_WORDS = {name: name for name in RESULT_FIELDS} | dict.fromkeys(
 _LABELS = {"aligned": True, "misaligned": False}
 
 
-def told_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+def read_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) from the first usable result field; keep the log's own label as `source_label`."""
     told = {name: fields[name] for name in RESULT_FIELDS if fields.get(name) is not None}
     usable = (_success(name, value) for name, value in told.items())
     gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
-    return judged(next((one for one in usable if one is not None), None), gold)
+    return label_success(next((one for one in usable if one is not None), None), gold)
 
 
-def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) from named scores, all kept in the field `scores`; scores of success give the outcome."""
     told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
-    outcome, gold = told_result(told)
+    outcome, gold = read_result(told)
     return outcome, gold | ({"scores": dict(scores)} if scores else {})
 
 
@@ -82,13 +82,13 @@ def trial_of(value: object) -> int:
     return int(number) if number is not None and 0 <= number <= _MOST_TRIALS else 0
 
 
-def resolved_result(path: Path, instance: str, told: object = None) -> tuple[Outcome, dict[str, Any]]:
+def read_resolved_result(path: Path, instance: str, told: object = None) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) of an instance from its record, else from reports in the file's folder or its parent."""
     resolved = told if isinstance(told, bool) else None
     for folder in (path.parent, path.parent.parent) if resolved is None else ():
         for name in ("report.json", "results.json"):
             resolved = _among(_report(folder / name), instance) if resolved is None else resolved
-    return judged(resolved, {} if resolved is None else {"resolved": resolved})
+    return label_success(resolved, {} if resolved is None else {"resolved": resolved})
 
 
 def _among(report: Mapping[str, Any], instance: str) -> bool | None:

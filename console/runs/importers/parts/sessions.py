@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, join_thoughts
 from console.runs.importers.parts.intake import Intake
 from console.runs.importers.records import CONTEXT, Entry, Skipped
 from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS, join_paragraphs, split_tool_texts
@@ -56,7 +56,7 @@ def request_text(text: str) -> str:
 def joined_words(turns: Iterable[Turn]) -> Iterator[Turn]:
     """Yield the turns; merge an agent's text with the calls that follow it in the same message."""
     before: Turn | None = None
-    for turn in joined_thoughts(turns):
+    for turn in join_thoughts(turns):
         if before is not None:
             if turn.role == AGENT and turn.calls and not turn.text and turn.number == before.number:
                 thought = join_paragraphs(before.thought, turn.thought)
@@ -90,7 +90,7 @@ def session_entries(
         told = {**(extra or {}), **({CONTEXT: context} if context else {})}
         name = session if whole else f"{session}/{requests[0].number}"
         spoken = [turn for turn in turns if not turn.is_context]
-        yield located(entry_of(intake, spoken, name, instruction=first, extra=told), session, requests[-1].number)
+        yield locate_entry(entry_of(intake, spoken, name, instruction=first, extra=told), session, requests[-1].number)
         return
     policy = [turn for turn in requests[0].turns if turn.role == SYSTEM]
     for place, request in enumerate(requests):
@@ -114,7 +114,7 @@ def _entry(
     turns = [*policy, *(turn for turn in request.turns if not turn.is_context)]
     name, text = f"{session}/{request.number}", request.text or ("" if earlier else asked)
     made = entry_of(intake, turns, name, instruction=text, extra=told, history=list(_history(earlier)))
-    return located(made, session, request.number)
+    return locate_entry(made, session, request.number)
 
 
 def _requests(turns: Sequence[Turn]) -> list[_Request]:
@@ -191,7 +191,7 @@ def _own_intake(intake: Intake, request: _Request, *, is_first: bool) -> Intake:
     )
 
 
-def located(entry: Entry, session: str, request: int) -> Entry:
+def locate_entry(entry: Entry, session: str, request: int) -> Entry:
     """Return the entry with the session's id and the request's number in its source."""
     if isinstance(entry, Skipped):
         return entry

@@ -18,7 +18,7 @@ from console.runs.importers.parts.conversation import (
     TOOL,
     LoggedCall,
     Turn,
-    joined_thoughts,
+    join_thoughts,
     read_written_calls,
 )
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
@@ -83,7 +83,7 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
             trace.run(span)
         else:
             trace.ask(span)
-    return list(joined_thoughts(trace.turns))
+    return list(join_thoughts(trace.turns))
 
 
 def tool_name(name: str) -> str:
@@ -104,20 +104,20 @@ def tool_attributes(told: Mapping[str, Any]) -> tuple[str, Any, Any, str]:
 
 def _unwrapped(value: Any) -> Any:
     """Return a tool's arguments without wrapper objects, whose only key is `input` or a similar name."""
-    given = unpacked(value)
+    given = unpack_json(value)
     if isinstance(given, list) and len(given) == 1 and plain_object(given[0]).get("role") == TOOL:
-        given = unpacked(given[0].get("content"))
+        given = unpack_json(given[0].get("content"))
     if isinstance(given, dict) and {"kwargs"} < given.keys() <= _PLAIN_CALL and not given.get("args"):
         given = {"kwargs": given["kwargs"]}
     while isinstance(given, dict) and len(given) == 1:
         ((name, held),) = given.items()
-        if name not in _WRAPPERS or not isinstance(inner := unpacked(held), dict):
+        if name not in _WRAPPERS or not isinstance(inner := unpack_json(held), dict):
             break
         given = inner
     return given
 
 
-def unpacked(value: Any) -> Any:
+def unpack_json(value: Any) -> Any:
     """Return the value of a JSON text, decoded up to three times, since some exporters nest it; keep other values."""
     for _ in range(3):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
@@ -136,7 +136,7 @@ _OFFERED_ONE = re.compile(
 )
 
 
-def offered_tools(spans: Iterable[Mapping[str, Any]]) -> list[Any]:
+def list_offered_tools(spans: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the tools listed in the spans' attributes, in the dialect of the log, tools with parameters last.
 
     A tool's span with a description also offers its tool. If several tools have one name, the last counts.
@@ -146,14 +146,14 @@ def offered_tools(spans: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _offered_in(told: Mapping[str, Any]) -> list[Any]:
-    found = [_plain_tool(one) for name in _OFFERED for one in plain_list(unpacked(told.get(name)))]
+    found = [_plain_tool(one) for name in _OFFERED for one in plain_list(unpack_json(told.get(name)))]
     numbered: dict[str, dict[str, Any]] = {}
     for name, value in told.items():
         if match := _OFFERED_ONE.match(name):
             if match[1]:
                 found.append(_plain_tool(value))
             else:
-                numbered.setdefault(match[2], {})[match[3]] = unpacked(value) if match[3] == "parameters" else value
+                numbered.setdefault(match[2], {})[match[3]] = unpack_json(value) if match[3] == "parameters" else value
     found += numbered.values()
     if isinstance(description := told.get("gen_ai.tool.description"), str) and told.get("gen_ai.tool.name"):
         found.append({"name": told["gen_ai.tool.name"], "description": description})
@@ -162,9 +162,9 @@ def _offered_in(told: Mapping[str, Any]) -> list[Any]:
 
 def _plain_tool(offered: Any) -> Any:
     """Return a tool without OpenInference's wrappers."""
-    tool = plain_object(unpacked(offered))
+    tool = plain_object(unpack_json(offered))
     inner = plain_object(tool.get("tool")) or tool
-    return unpacked(inner.get("json_schema", inner.get("tool.json_schema", inner)))
+    return unpack_json(inner.get("json_schema", inner.get("tool.json_schema", inner)))
 
 
 class _Trace:
@@ -283,7 +283,7 @@ class _Trace:
 def _messages(value: Any, role: str) -> Iterator[Any]:
     """Yield the messages in a value; convert contents that are JSON texts of parts to parts."""
     for message in _found_messages(value, role):
-        parts = unpacked(message.get("content")) if isinstance(message, dict) else None
+        parts = unpack_json(message.get("content")) if isinstance(message, dict) else None
         is_text = parts is not None and isinstance(message["content"], str)
         yield {**message, "content": parts} if is_text and _are_parts(parts) else message
 
@@ -295,7 +295,7 @@ def _are_parts(value: Any) -> bool:
 
 
 def _found_messages(value: Any, role: str) -> Iterator[Any]:
-    value = unpacked(value)
+    value = unpack_json(value)
     if isinstance(value, str):
         if value:
             yield {"role": role, "content": value}
@@ -316,7 +316,7 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     if role != AGENT and policy and isinstance(policy, (str, list)):
         yield {"role": SYSTEM, "content": policy}
     for name in _HOLDING if role == AGENT else _ASKING:
-        held = unpacked(value.get(name))
+        held = unpack_json(value.get(name))
         if (isinstance(held, (list, dict)) and (held or name not in _ASKING[-2:])) or (isinstance(held, str) and held):
             yield from _found_messages(held, role)
             return
@@ -333,7 +333,7 @@ def _as_message(value: Any, role: str) -> Any:
     one = plain_object(value)
     if isinstance(one.get("message"), dict):
         return one["message"]
-    if isinstance(one.get("message"), str) and "content" not in one and _are_parts(unpacked(one["message"])):
+    if isinstance(one.get("message"), str) and "content" not in one and _are_parts(unpack_json(one["message"])):
         return {"role": role, "content": one["message"]}
     if isinstance(one.get("toolCalls"), list) and "tool_calls" not in one:
         one = {"role": role, "content": one.get("text"), **one, "tool_calls": one["toolCalls"]}
@@ -357,21 +357,21 @@ def _as_message(value: Any, role: str) -> Any:
 def _told(value: Any) -> Any:
     """Return the content of a tool's result; keep a JSON text without parts unchanged."""
     content = _content(_shown(value))
-    is_same = isinstance(value, str) and content == unpacked(value)
+    is_same = isinstance(value, str) and content == unpack_json(value)
     is_parts = isinstance(content, list) and all(isinstance(one, dict) and "type" in one for one in content)
     return value if is_same and isinstance(content, (dict, list)) and not is_parts else content
 
 
 def _shown(value: Any) -> Any:
     """Return the parts of a result that is a list with one message of JSON text; return other results unchanged."""
-    held = unpacked(value)
+    held = unpack_json(value)
     one = plain_object(held[0]) if isinstance(held, list) and len(held) == 1 else {}
-    parts = unpacked(one.get("message"))
+    parts = unpack_json(one.get("message"))
     return parts if isinstance(one.get("message"), str) and _are_parts(parts) else value
 
 
 def _content(value: Any) -> Any:
-    value = unpacked(value)
+    value = unpack_json(value)
     inner = value.get("kwargs", value.get("data", value)) if isinstance(value, dict) else value
     if isinstance(inner, dict) and "content" in inner and {"tool_call_id", "type", "role"} & inner.keys():
         return inner["content"]
@@ -383,4 +383,4 @@ def _content(value: Any) -> Any:
 
 
 def _same(value: Any) -> bytes:
-    return orjson.dumps(unpacked(value), option=orjson.OPT_SORT_KEYS, default=str)
+    return orjson.dumps(unpack_json(value), option=orjson.OPT_SORT_KEYS, default=str)

@@ -15,7 +15,7 @@ from console.gate.policy import read_policy
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Limit, LimitedAmount, Ruling, Then
 from console.gate.request import NOBODY, Asker, Ruled, check_request
-from console.runs import housekeeping
+from console.runs import maintenance
 from storage import tables
 from storage.tables import RunKind
 
@@ -175,7 +175,7 @@ def test_rejected_action_does_not_run_once_there_is_room_again(make_gate, person
 def test_run_with_uses_can_be_deleted(make_gate, url):
     answers(make_gate(THREE, **CALM), 2, task_id="a")
     with writing(url) as session:
-        housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
+        maintenance.delete_run(session, runs.get(session, "shop-bot"), now_ms())
     with reading(url) as session:
         assert session.exec(tables.LimitUse.__table__.select()).all() == []
 

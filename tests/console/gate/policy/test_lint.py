@@ -6,7 +6,7 @@ from console.auth import groups, people
 from console.auth.people import Role
 from console.database import writing
 from console.gate.policy import CheckFacts, Then, read_policy, ruling
-from console.gate.policy.lint import known_people, list_warnings
+from console.gate.policy.lint import list_known_people, list_warnings
 from tests.console.web.test_handbook import fences
 
 KNOWN = {"ada": {"reviewer", "admin", "group:finance"}, "bo": {"reviewer"}}
@@ -99,7 +99,7 @@ def test_the_people_of_a_database_are_the_enabled_ones_with_their_roles_and_grou
             people.add_person(session, name, [role], 0)
         groups.change_group(session, "Finance", 0, add=["Ada", "Eve"])
         people.disable(session, people.get_person(session, "Eve"), 1)
-        known = known_people(session)
+        known = list_known_people(session)
     assert known == {"ada": {"admin", "reviewer", "group:finance"}, "bo": {"reviewer"}}
 
 

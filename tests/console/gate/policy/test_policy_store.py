@@ -12,7 +12,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.gate.checks import Wait
 from console.gate.policy import policy_store, read_policy, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
-from console.runs import audit_trail, housekeeping
+from console.runs import audit_trail, maintenance
 from console.runs.audit_trail import AuditFilter
 from console.runs.export.formats.columns import iso
 from storage import tables
@@ -123,7 +123,7 @@ def test_allowed_checks_are_stored_one_by_one_and_removed_with_their_run(url, ma
         assert row["allowed"] == 3
     gate.check("t", [], "look[3]")
     with writing(url) as session:
-        housekeeping.remove(session, runs.get(session, "bot"), 1)
+        maintenance.delete_run(session, runs.get(session, "bot"), 1)
         assert session.exec(select(tables.AllowedCheck)).all() == []
 
 

@@ -221,7 +221,7 @@ Chat = dict[str, Any]
 """One message with its `role` and content."""
 
 
-def given(instruction: str, opening: str) -> list[Chat]:
+def build_opening_messages(instruction: str, opening: str) -> list[Chat]:
     """Return the messages before the agent's first step: a system message for a policy, and the user's message."""
     policy, words = "", opening
     if opening.startswith((POLICY, EARLIER_ACTS, FIRST_WORDS)):
@@ -235,7 +235,7 @@ def given(instruction: str, opening: str) -> list[Chat]:
 
 def in_words(checkpoint: Checkpoint) -> list[Chat]:
     """Return the conversation up to a checkpoint as plain user and assistant turns, the form for chat templates."""
-    turns = given(checkpoint.instruction, checkpoint.opening)
+    turns = build_opening_messages(checkpoint.instruction, checkpoint.opening)
     for step in checkpoint.steps:
         turns.append(assistant(step.thought, step.action))
         turns.append({"role": "user", "content": step.observation})
@@ -260,7 +260,7 @@ def calls_of(step: Step) -> list[Call]:
     return list(read_action(step.action)) or ([Call("act", {"argument": step.action})] if step.action else [])
 
 
-def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]], str | None]]:
+def number_calls(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]], str | None]]:
     """Yield each step, its calls with unique ids, and its text to the user ("" without calls, None for other calls)."""
     numbers = count()
     for step in steps:

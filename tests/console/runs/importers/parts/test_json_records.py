@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, base_of, elements, grouped, outline
+from console.runs.importers.parts.json_records import Record, base_of, elements, group_records, outline
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -87,7 +87,7 @@ def test_the_outline_of_a_list_has_the_fields_of_all_records(wanted):
 
 def test_records_that_stand_apart_are_put_together():
     records = [("b", 1, 1), ("a", 2, [2]), ("b", 3, None)]
-    assert [*grouped(records, Path("log.jsonl"))] == [
+    assert [*group_records(records, Path("log.jsonl"))] == [
         ("b", [Record(1, 1), Record(3, None)]),
         ("a", [Record(2, [2])]),
     ]
@@ -96,5 +96,5 @@ def test_records_that_stand_apart_are_put_together():
 def test_a_group_longer_than_memory_should_hold_is_refused_with_its_line():
     quarter = "x" * 2**25
     with pytest.raises(UnreadableFile, match="longer than 128 MB") as refused:
-        list(grouped((("a", line, quarter) for line in range(5, 9)), Path("log.jsonl")))
+        list(group_records((("a", line, quarter) for line in range(5, 9)), Path("log.jsonl")))
     assert refused.value.line == 5

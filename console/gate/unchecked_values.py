@@ -45,12 +45,12 @@ class _Values:
         return frozenset(one.value for one in self.anchors if one.kind is AnchorKind.LINK)
 
 
-def explain_unsettled(checkpoint: Checkpoint, verdicts: Iterable[Mapping[str, Any]]) -> str | None:
+def explain_unchecked_value(checkpoint: Checkpoint, verdicts: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the reason why only a person can judge an action that no verdict (row) flags, or None."""
-    return find_unsettled(checkpoint) or find_unchecked(row["requirements"] for row in verdicts)
+    return describe_unchecked_value(checkpoint) or explain_unchecked_lines(row["requirements"] for row in verdicts)
 
 
-def find_unsettled(checkpoint: Checkpoint) -> str | None:
+def describe_unchecked_value(checkpoint: Checkpoint) -> str | None:
     """Return a sentence about the first value that only a person can check, or None if there is none."""
     evidence = evidence_of(checkpoint)
     stated = _values(checkpoint.instruction, _limits(evidence))
@@ -67,7 +67,7 @@ def find_unsettled(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def find_unchecked(tables: Iterable[str | None]) -> str | None:
+def explain_unchecked_lines(tables: Iterable[str | None]) -> str | None:
     """Return a sentence if no requirement table (JSON) has a line that is met or broken.
 
     An action that changes no data needs no line. Return None if a table settles the action, or if there is none.
@@ -77,7 +77,7 @@ def find_unchecked(tables: Iterable[str | None]) -> str | None:
 
 
 def _compared(traced: TracedCall) -> Iterator[tuple[str, str]]:
-    """Yield (argument, text) of the values to compare: links in prose; elsewhere foreign values, and paths."""
+    """Yield (argument, text) for each link in prose, and for each path or foreign value in other arguments."""
     for one in traced.arguments:
         if _PROSE.search(one.name):
             yield from ((one.name, link) for link in LINK.findall(one.value))

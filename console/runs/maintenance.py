@@ -27,13 +27,13 @@ from storage.tables.text_search import compact_text_index
 _TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
 
 
-def tags(run: tables.Run) -> list[str]:
+def list_tags(run: tables.Run) -> list[str]:
     """Return the run's tags in alphabetical order."""
     found: list[str] = orjson.loads(run.tags)
     return found
 
 
-def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
+def rename_run(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
     """Rename the run; raise BadInput if the name is invalid, or Refused if the name cannot be used."""
     _refuse_bound(session, run, "renamed")
     if run.kind == RunKind.GATE:
@@ -49,13 +49,13 @@ def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
     audit_log.record(session, run, "run renamed", now_ms, before=before, after=name)
 
 
-def tag(session: Session, run: tables.Run, add: Iterable[str], remove: Iterable[str], now_ms: int) -> list[str]:
+def tag_run(session: Session, run: tables.Run, add: Iterable[str], remove: Iterable[str], now_ms: int) -> list[str]:
     """Add and remove tags; return the resulting tags. Raise BadInput if a tag is invalid."""
     words = [word.strip() for word in add if word.strip()]
     for word in words:
         if not _TAG.fullmatch(word):
             raise BadInput(f"{word!r} is not a valid tag. Use up to 40 letters, digits and . _ - @ / : without spaces.")
-    before = tags(run)
+    before = list_tags(run)
     after = sorted({*before, *words} - set(remove))
     if after != before:
         run.tags = orjson.dumps(after).decode()
@@ -93,7 +93,7 @@ def count_records(session: Session, run: tables.Run) -> dict[str, int]:
     }
 
 
-def remove(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
+def delete_run(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
     """Delete the run with all its records, and the content of its events; return the counts of deleted records.
 
     Raise Refused if the run belongs to a study, if another run replays it, or if it has active agents.
@@ -172,7 +172,7 @@ class Moved:
     there_already: tuple[int, ...]
 
 
-def move(session: Session, ids: Sequence[int], target: str, now_ms: int) -> Moved:
+def move_trajectories(session: Session, ids: Sequence[int], target: str, now_ms: int) -> Moved:
     """Move trajectories with their verdicts between archive runs; remove their pending items from the queue.
 
     Raise Unknown if an id does not exist. Raise Refused if a run is not an archive or a trajectory has a reviewer's

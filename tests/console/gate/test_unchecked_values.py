@@ -3,14 +3,14 @@
 import pytest
 
 from console.gate.request import check_request
-from console.gate.unsettled import find_unsettled
+from console.gate.unchecked_values import describe_unchecked_value
 
 BILL = "Pay the bill of 20 dollars to ada@a.example."
 BRANCH = "Delete the branch main."
 
 
 def said(task, call):
-    return find_unsettled(check_request(task, [], call).checkpoint)
+    return describe_unchecked_value(check_request(task, [], call).checkpoint)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from console.detection import batch
 from console.errors import BadInput, Refused, Unknown
 from console.review import inbox
 from console.review.notes import add_note
-from console.runs import housekeeping, ingest, trajectory_list
+from console.runs import ingest, maintenance, trajectory_list
 from console.runs.status import run_status, run_summary
 from console.trials import replay
 from storage import tables
@@ -78,29 +78,29 @@ def sound():
 
 
 def test_a_run_gets_another_name_and_tags(shop):
-    change(housekeeping.rename, "store", run="shop")
+    change(maintenance.rename_run, "store", run="shop")
     assert events("run renamed") == [("", {}, '"shop"', '"store"')]
-    assert change(housekeeping.tag, ["pilot", "v2"], [], run="store") == ["pilot", "v2"]
-    assert change(housekeeping.tag, [], ["v2"], run="store") == ["pilot"]
+    assert change(maintenance.tag_run, ["pilot", "v2"], [], run="store") == ["pilot", "v2"]
+    assert change(maintenance.tag_run, [], ["v2"], run="store") == ["pilot"]
     with reading() as session:
         assert run_summary(session, runs.get(session, "store"))["tags"] == ["pilot"]
     for name, refusal in (("store", Refused), ("a/b", BadInput)):
         with pytest.raises(refusal):
-            change(housekeeping.rename, name, run="store")
+            change(maintenance.rename_run, name, run="store")
     with pytest.raises(BadInput, match="is not a valid tag"):
-        change(housekeeping.tag, ["two words"], [], run="store")
+        change(maintenance.tag_run, ["two words"], [], run="store")
 
 
 def test_an_archived_run_leaves_the_lists_once_nothing_waits_in_it(shop):
     with pytest.raises(Refused, match="'shop' has 2 pending items"):
-        change(housekeeping.set_archived, True)
+        change(maintenance.set_archived, True)
     change(runs.set_patterns, [])
-    change(housekeeping.set_archived, True)
+    change(maintenance.set_archived, True)
     with reading() as session:
         assert runs.list_runs(session) == []
         assert inbox.find_busiest_run(session) is None
         assert runs.get(session, "shop").archived_ms
-    change(housekeeping.set_archived, False)
+    change(maintenance.set_archived, False)
     with reading() as session:
         assert [run.name for run in runs.list_runs(session)] == ["shop"]
     assert len(events("run archived")) == len(events("run brought back")) == 1
@@ -140,7 +140,7 @@ def test_an_answered_item_stays_when_the_patterns_are_narrowed(shop):
 
 def test_a_deleted_run_leaves_a_tombstone_and_a_chain_that_holds(shop):
     decide(claim())
-    held = change(housekeeping.remove)
+    held = change(maintenance.delete_run)
     assert held == {"trajectories": 3, "items": 2, "decisions": 1, "verdicts": 3}
     with reading() as session:
         assert runs.list_runs(session, archived=True) == []
@@ -159,7 +159,7 @@ def test_notes_to_colleagues_go_with_the_run(shop, handed_over):
     with writing() as session:
         decision_id = session.exec(select(tables.Decision.id)).one() if handed_over else None
         add_note(session, claimed.item_id, "ann", "Compare item 2.", now_ms(), decision_id=decision_id)
-    change(housekeeping.remove)
+    change(maintenance.delete_run)
     with reading() as session:
         assert session.exec(select(tables.Note)).all() == []
     sound()
@@ -168,16 +168,16 @@ def test_notes_to_colleagues_go_with_the_run(shop, handed_over):
 def test_a_run_that_another_one_replays_is_not_deleted(shop):
     replay.start_replay("again", "shop", "rules")
     with pytest.raises(Refused, match="'shop' is replayed by again"):
-        change(housekeeping.remove)
+        change(maintenance.delete_run)
 
 
 def test_an_import_is_undone_and_only_it(shop, tmp_path):
     take_in(tmp_path, "shop", purchase(7, wrong=False), purchase(8, wrong=True), name="second.jsonl")
     with reading() as session:
-        second, first = housekeeping.list_imports(session, runs.get(session, "shop"))
+        second, first = maintenance.list_imports(session, runs.get(session, "shop"))
     assert (second["file"], second["imported"], first["still_there"]) == ("second.jsonl", 2, 3)
     with writing() as session:
-        run, gone = housekeeping.undo_import(session, second["import_id"], now_ms())
+        run, gone = maintenance.undo_import(session, second["import_id"], now_ms())
     assert (run.name, gone) == ("shop", 2)
     with reading() as session:
         assert [row["task_id"] for row in trajectory_list.rows(session, runs.get(session, "shop"))] == [
@@ -186,20 +186,20 @@ def test_an_import_is_undone_and_only_it(shop, tmp_path):
     assert events("import undone")[0][:2] == ("second.jsonl", {"import": second["import_id"], "trajectories": 2})
     for problem, words in ((Refused, "already undone"), (Unknown, "No import with id 99")):
         with pytest.raises(problem, match=words), writing() as session:
-            housekeeping.undo_import(session, second["import_id"] if problem is Refused else 99, now_ms())
+            maintenance.undo_import(session, second["import_id"] if problem is Refused else 99, now_ms())
     sound()
 
 
 def test_an_import_with_an_answer_is_not_undone(shop):
     decide(claim())
     with pytest.raises(Refused, match="decided items of 1 trajectory"), writing() as session:
-        housekeeping.undo_import(session, 1, now_ms())
+        maintenance.undo_import(session, 1, now_ms())
 
 
 def test_trajectories_move_with_their_verdicts_and_wait_no_longer(shop, tmp_path):
     take_in(tmp_path, "other", purchase(2, wrong=False), name="other.jsonl")
     with writing() as session:
-        done = housekeeping.move(session, [1, 3], "other", now_ms())
+        done = maintenance.move_trajectories(session, [1, 3], "other", now_ms())
     assert (done.moved, done.there_already) == ((1,), (3,))
     with reading() as session:
         other = runs.get(session, "other")
@@ -211,7 +211,7 @@ def test_trajectories_move_with_their_verdicts_and_wait_no_longer(shop, tmp_path
     sound()
     held = claim()
     with pytest.raises(Refused, match="decided items of 1"), writing() as session:
-        housekeeping.move(session, [2], "other", now_ms())
+        maintenance.move_trajectories(session, [2], "other", now_ms())
     assert held
 
 
