@@ -9,7 +9,7 @@ from console.auth.people import Identity, Role
 from console.errors import ConsoleError
 from console.language import _
 from console.web.review.drafts import show_unsent
-from console.web.sign_in import identified, sign_in_or_stop
+from console.web.sign_in import provide_identity, sign_in_or_stop
 from console.web.streamlit_internals import page_in_address
 from console.web.visitor_language import follow_visitors
 from console.web.waiting_agents import open_waiting_agent, show_waiting_agents
@@ -101,7 +101,7 @@ def show_page(identity: Identity | None) -> None:
 
 
 try:
-    with identified() as identity:
+    with provide_identity() as identity:
         show_page(identity)
 except (ConsoleError, StorageError) as refusal:
     show_problem(refusal_words(refusal))

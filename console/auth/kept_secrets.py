@@ -17,7 +17,7 @@ def path_of(name: str) -> Path:
     return settings().data_dir / name
 
 
-def kept_secret(name: str) -> str:
+def load_secret(name: str) -> str:
     """Return the secret with this name, equal in every process; create the secret on first use."""
     path = path_of(name)
     if not path.exists():

@@ -140,7 +140,7 @@ def _find_agent(session: Session, name: str) -> tables.Agent | None:
     return next((agent for agent in agents if name_key(agent.name) == name_key(name)), None)
 
 
-def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:
+def resolve_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:
     """Return (reviewer, whether the reviewer is new) for the name in a command; raise Refused if disabled."""
     person = find_person(session, name)
     if person is None:

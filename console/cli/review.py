@@ -11,7 +11,7 @@ import typer
 from console import runs
 from console.auth import audit_log
 from console.auth.audit_log import Door
-from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled, roles_of
+from console.auth.people import clean_name, find_person, refuse_disabled, resolve_reviewer, roles_of
 from console.cli import vigilance
 from console.cli.output import AnyRun, Json, RunOption, emit, emit_table, noun, progress, run_by_default, show_table
 from console.database import now_ms, reading, review_queue, writing
@@ -177,7 +177,7 @@ def _written(reviewer: str) -> str:
 def _known(reviewer: str) -> tuple[str, frozenset[str]]:
     """Return the person's name and roles; add a new name as a reviewer, because this user can access the database."""
     with writing() as session:
-        person, is_new = known_reviewer(session, reviewer, now_ms())
+        person, is_new = resolve_reviewer(session, reviewer, now_ms())
         name, roles = person.name, frozenset(map(str, roles_of(person.roles)))
         if is_new:
             audit_log.record(session, None, "person added", now_ms(), subject=name)

@@ -18,7 +18,7 @@ from console.database import reading
 from console.errors import BadInput
 from console.runs.export import atomic_file
 from console.runs.export.formats import format_of
-from console.studies.design import Design, PlannedCondition, balance, varied
+from console.studies.design import Design, PlannedCondition, balance, list_varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.strata import KnownTask, block_rows, describe_blocks
@@ -143,7 +143,7 @@ def estimate_power(
     design = load(Path(study)) if _is_file(study) else _study(study)[0]
     spreads = (participant_sd, effect_sd, task_sd)
     level = design.estimands.alpha if alpha is None else alpha
-    factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
+    factors: list[str | None] = [factor] if factor else [*list_varied_factors(design)] or [None]
     asked = [Assumptions(start, effect, *spreads, name, level, task_effect_sd, dropout) for name in factors]
     sizes = _numbers(tasks, "--tasks")
     if curve:
@@ -160,13 +160,14 @@ def estimate_power(
 def _show_powers(
     design: Design, asked: Sequence[Assumptions], powers: Sequence[Power], simulations: int, *, as_json: bool
 ) -> None:
-    from console.studies.design.power import compared_levels  # scipy, which few commands need
+    from console.studies.design.power import get_compared_levels  # scipy, which few commands need
     from console.studies.design.procedure import describe_assumptions
 
     rows = [asdict(one) for one in powers]
     if as_json:
         levels = [
-            dict(zip(("factor", "first", "last"), compared_levels(design, one.factor), strict=True)) for one in asked
+            dict(zip(("factor", "first", "last"), get_compared_levels(design, one.factor), strict=True))
+            for one in asked
         ]
         compared = {"compared": levels[0], "factors": levels}
         emit_json({"study": design.name, **compared, "assumed": asdict(asked[0]), "power": rows})
@@ -212,7 +213,7 @@ def _planned(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
 
 def _known(design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
     with reading() as session:
-        return lifecycle.known_before(session, design, planned)
+        return lifecycle.read_known_properties(session, design, planned)
 
 
 def _is_file(name: str) -> bool:

@@ -35,7 +35,7 @@ def show_results(
     """Show one table of a study's results; `report` writes all tables."""
     from console.studies import results  # pandas and statsmodels, which few commands need
     from console.studies.analysis import computations
-    from console.studies.analysis.format import numbered
+    from console.studies.analysis.format import number_texts
 
     computed = computations()
     if table not in computed:
@@ -54,7 +54,7 @@ def show_results(
     if head.simulated:
         counted.append(f"{head.decisions - head.human_decisions:,} by simulated reviewers")
     say(f"{who}; {', '.join(counted)} (without practice and checks).")
-    frame, notes = numbered(frame.drop(columns="method", errors="ignore"))
+    frame, notes = number_texts(frame.drop(columns="method", errors="ignore"))
     columns = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
     show_table(plain_rows(frame), [*columns, *(["note"] if notes else [])], empty="This table has no rows yet.")
     for place, note in enumerate(notes, 1):

@@ -22,7 +22,7 @@ def seed(
     """Add known items to the queue of a run; their actions never run."""
     from console.trials import vigilance  # scipy, which few commands need
 
-    added = vigilance.seed(run, source, count)
+    added = vigilance.add_known_items(run, source, count)
     told = f"Added {counted(added, 'known item')} to {run}. The budget of {run} grew by the same number of inspections."
     emit({"run": run, "from": source, "added": added}, as_json, told)
 

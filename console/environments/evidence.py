@@ -221,7 +221,7 @@ class Evidence:
         """A purchase's options (asked, offered, chosen), else the arguments of the pending calls, else None."""
         if choices := self.purchase.choices if self.purchase else ():
             shown = [
-                (one.name, asked_words(one.asked, self.terms), " · ".join(one.options), one.chosen or NONE_CHOSEN)
+                (one.name, find_asked_words(one.asked, self.terms), " · ".join(one.options), one.chosen or NONE_CHOSEN)
                 for one in choices
             ]
             return EvidenceTable(_CHOICES, tuple(shown))
@@ -234,7 +234,7 @@ class Evidence:
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
 
 
-def asked_words(option: str, stated: Sequence[Term]) -> str:
+def find_asked_words(option: str, stated: Sequence[Term]) -> str:
     """Return the user's own words for an option ("gray" for "gray with storage"), in their order, or NONE_ASKED."""
     text = lowered(option)
     said = [term for term in stated if term.kind not in LIMITS and mentions(term, text)] if option else []

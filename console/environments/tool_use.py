@@ -16,8 +16,8 @@ from console.trajectory.provenance import (
     WRITTEN,
     Argument,
     Leaves,
+    ReceivedText,
     Source,
-    Told,
     ToolResult,
     arguments,
     is_figure,
@@ -104,7 +104,7 @@ def trace_calls(
         for call in () if act.talks else act.calls:
             does = effects(call.name, call.arguments, find_schema(tools, call.name))
             if act is pending or (does & CHANGING and not act.failed):
-                told = Told(user, policy, tuple(result for result in results if result.step < act.step))
+                told = ReceivedText(user, policy, tuple(result for result in results if result.step < act.step))
                 asked = _tool_call(act, call, does, told)
                 found.append(asked if asked.asked else replace(asked, agreed_in=_agreed_in(asked, done)))
     return tuple(found)
@@ -194,7 +194,7 @@ def is_place(value: str) -> bool:
     return is_path or any(one.kind is AnchorKind.LINK for one in whole)
 
 
-def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
+def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: ReceivedText) -> TracedCall:
     passed, asked = tuple(leaves(call.arguments)), is_asked_for(call, does, told.user)
     made = TracedCall(act.step, call, does, passed, arguments(call, passed, told), asked, act.failed)
     if not does & CHANGING or (made.asked and not does & {Effect.PAY, Effect.SEND}):

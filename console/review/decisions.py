@@ -22,7 +22,7 @@ from console.review.claiming import claim_item as claim_item
 from console.review.claiming import claim_most_urgent as claim_most_urgent
 from console.review.claiming import claim_next_item as claim_next_item
 from console.review.claiming import list_pending_trials as list_pending_trials
-from console.review.edit_fields import changed_arguments
+from console.review.edit_fields import list_changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.review.marked_steps import MarkedStep, check_marks, takes_marks, write_marks
 from console.review.questions import Answer, check_answers, write_answers
@@ -189,7 +189,7 @@ def _refuse_unseen(seen: ShownRecord | None, checked: ReviewDecision, pending: s
 
 
 def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool: bool) -> None:
-    if edited == pending or not changed_arguments(pending, edited):
+    if edited == pending or not list_changed_arguments(pending, edited):
         raise BadInput(_("The edit has the same values as the pending action. Change a value or approve the action."))
     schema = record.extra.get(TOOL_SCHEMA)
     check_edit(

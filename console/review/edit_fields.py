@@ -89,7 +89,7 @@ def raw_text(value: Any) -> str:
     return flat if len(flat) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]) -> str:
+def write_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]) -> str:
     """Write the fields' texts into the pending action, keeping its style; raise BadInput if a text is invalid."""
     calls = [dict(call.arguments or {}) for call in _readable(pending)]
     for field, text in zip(fields, raw, strict=True):
@@ -108,7 +108,7 @@ def find_invalid_field(fields: Sequence[EditField], raw: Sequence[str]) -> int |
     return None
 
 
-def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
+def list_changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
     """Return (argument, text before, text after) for each change.
 
     Return one row with an empty argument name if the names of the calls differ or the action has no readable calls.

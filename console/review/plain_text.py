@@ -1,7 +1,7 @@
 """The texts of a presentation: cut to the length shown at first, escaped, and laid out for the terminal.
 
 Long texts are truncated in the same way on pages and in the terminal. A pending action has its own limit
-(`is_clipped`), because approval requires the whole action. `seen_digest` identifies the text that was shown.
+(`is_clipped`), because approval requires the whole action. `digest_shown_text` identifies the text that was shown.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def list_cut_texts(presentation: Presentation) -> Iterator[tuple[str, str]]:
     return ((name, text) for name, text in _long_texts(presentation) if len(text) > CAP)
 
 
-def seen_digest(presentation: Presentation, opened: Collection[str] = (), *, action_whole: bool = True) -> str:
+def digest_shown_text(presentation: Presentation, opened: Collection[str] = (), *, action_whole: bool = True) -> str:
     """Return the SHA-256 (hex) of the text that was shown, prefixed by `all:`, or by `part:` if any text was truncated.
 
     `opened` holds the names of the long texts that were shown in full.

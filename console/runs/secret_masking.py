@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import load_secret
 from console.trajectory import Trajectory, from_dict
 
 _KEY = "masks.secret"
@@ -146,7 +146,7 @@ _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
 def mask_of(secret: str) -> str:
     """Return the mask that replaces a secret, such as `[masked key 3f09ac12d4]`."""
     kind = next((one.name for one in _KINDS if one.name != _ANY and one.pattern.fullmatch(secret)), _ANY)
-    digest = hmac.new(kept_secret(_KEY).encode(), secret.encode(errors="surrogatepass"), "sha256").hexdigest()
+    digest = hmac.new(load_secret(_KEY).encode(), secret.encode(errors="surrogatepass"), "sha256").hexdigest()
     return f"{_MASK} {kind} {digest[:10]}]"
 
 

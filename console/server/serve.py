@@ -21,11 +21,11 @@ from starlette.middleware import Middleware
 
 from console.auth.agents import settings_token
 from console.auth.audit_log import By, Door, acting
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import load_secret
 from console.database import database_url
 from console.errors import Refused
 from console.server import log_lines, shutdown
-from console.server.site import Site, written_address
+from console.server.site import Site, publish_address
 
 if TYPE_CHECKING:
     from streamlit import App
@@ -62,7 +62,7 @@ def options(site: Site) -> dict[str, Any]:
         "server.enableAgentApi": False,
         "server.enableStaticServing": False,
         "server.trustedUserHeaders": {},
-        "server.cookieSecret": kept_secret("cookie.secret"),
+        "server.cookieSecret": load_secret("cookie.secret"),
         "browser.serverAddress": site.base.rpartition("//")[2].rsplit(":", 1)[0],
         "secrets.files": [],
     }
@@ -135,7 +135,7 @@ def serve(site: Site, script: Path | None = None) -> None:
     load_options(options(site))
     mask_tokens_in_logs()
     # Requests of the API are not the actions of the user who started the server; pages name the signed-in person.
-    with written_address(site), acting(By("agent", Door.API)):
+    with publish_address(site), acting(By("agent", Door.API)):
         # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
         uvicorn.run(
             console_app(site, script or app_file()),

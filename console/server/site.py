@@ -77,7 +77,7 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
 
 
 @contextmanager
-def written_address(site: Site) -> Iterator[None]:
+def publish_address(site: Site) -> Iterator[None]:
     """Write the site's address to the data directory while it is served, for the links that commands print."""
     path = path_of(_ADDRESS)
     with private_file(path) as file:

@@ -63,7 +63,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReceivedText:
     """All text that an agent received before a call, in lower case: from the user, the policy and the tools."""
 
     user: str
@@ -71,7 +71,7 @@ class Told:
     results: tuple[ToolResult, ...]
 
 
-def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> Argument:
+def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leaves) -> Argument:
     """Return the argument with its source; if several tool results contain its value, use the first result."""
     stands = _finder(name, value)
     if stands(told.user):
@@ -106,7 +106,7 @@ def _is_of_another(text: str, passed: Leaves) -> bool:
     return own is not None and all(lowered(value).strip() != own[1] for _, value in passed)
 
 
-def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[Argument, ...]:
+def arguments(call: Call, passed: Leaves, told: ReceivedText, most: int = 60) -> tuple[Argument, ...]:
     """Return at most `most` arguments of a call with their sources, without duplicates of name and value.
 
     Texts and numbers come first, then the values within commands and SQL statements, then the yes and no values.
@@ -347,7 +347,7 @@ _ANY_FIGURE = re.compile(
 )
 
 
-def _is_worked_out(name: str, value: str, told: Told, call: Call, passed: Leaves) -> bool:
+def _is_worked_out(name: str, value: str, told: ReceivedText, call: Call, passed: Leaves) -> bool:
     """Return whether simple arithmetic on shown numbers gives this value, or the total of a split payment."""
     if not is_figure(value):
         parts = _IN_TEXT.findall(value) if _SUM.fullmatch(value) else []
@@ -368,7 +368,7 @@ def _leads_to(total: float, figures: Sequence[float], prices: Sequence[float], c
     return any(abs(total - made) < 0.005 for made in chain(multiples, sums, several))
 
 
-def _shown_figures(told: Told) -> list[float]:
+def _shown_figures(told: ReceivedText) -> list[float]:
     """Return the numbers in the user's text, then the numbers in the tools' results, latest result first."""
     shown = FIGURE.findall(told.user[-5_000:])
     for result in reversed(told.results):
@@ -376,7 +376,7 @@ def _shown_figures(told: Told) -> list[float]:
     return list(dict.fromkeys(abs(_number(figure)) for figure in shown))[:_MOST_FIGURES]
 
 
-def _figures_of_things(told: Told, passed: Leaves) -> list[float]:
+def _figures_of_things(told: ReceivedText, passed: Leaves) -> list[float]:
     """Return the numbers, such as prices, in the records of the objects named in the call."""
     named = {lowered(text) for _, text in passed if re.search(r"[^\W\d]", text) and re.search(r"\d", text)}
     found: dict[float, None] = {}

@@ -53,7 +53,7 @@ class KnownAnswer:
     reviewers: tuple[str, ...]
 
 
-def seed(run_name: str, source_name: str, count: int) -> int:
+def add_known_items(run_name: str, source_name: str, count: int) -> int:
     """Put items with a known answer from the source run into the queue of the run's first trial; return their number.
 
     Known answers are gold labels, or decisions on which at least two reviewers agree. Raise Refused if the run cannot

@@ -24,7 +24,7 @@ _of_this_run: ContextVar[tuple[_Key, Identity | None] | None] = ContextVar("of_t
 
 
 @contextmanager
-def identified() -> Iterator[Identity | None]:
+def provide_identity() -> Iterator[Identity | None]:
     """Look up the identity of this tab once and provide it during a run of the page.
 
     The action of a button, and a fragment that reruns alone, run outside this context and look up the identity again.

@@ -60,7 +60,7 @@ def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
         "since": now.since_ms,
         "deadline": now.deadline_ms,
         "now": now_ms(),
-        "enabled": shortcuts.enabled(),
+        "enabled": shortcuts.are_enabled(),
         "words": {"for": _("for {time}"), "first": _("the first for {time}"), "left": _("{time} left to decide")},
         "several": now.count > 1,
     }

@@ -31,9 +31,9 @@ from console.analysis.statistics import mixed_models, paired  # noqa: E402
 from console.analysis.statistics.contrasts import estimate_contrasts  # noqa: E402
 from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
-from console.studies.analysis.contrasts import SUCH_TASKS, planned  # noqa: E402
+from console.studies.analysis.contrasts import SUCH_TASKS, estimate_planned  # noqa: E402
 from console.studies.design.contrasts import PRIMARY, plan_rows, planned_contrasts  # noqa: E402
-from console.studies.design.power import Assumptions, compared_levels, power  # noqa: E402
+from console.studies.design.power import Assumptions, get_compared_levels, power  # noqa: E402
 from console.studies.design.strata import KnownTask, stratify  # noqa: E402
 
 EFFECT = 0.15
@@ -110,7 +110,7 @@ def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> d
     Then it is looked up whether the report's table has the same figures.
     """
     one = answered(design, assumed, np.random.default_rng([seed, design.participants.human, int(assumed.effect > 0)]))
-    target = "{0}: {2} - {1}".format(*compared_levels(design))
+    target = "{0}: {2} - {1}".format(*get_compared_levels(design))
     weights = {found.name: found.weights for found in planned_contrasts(design) if found.kind == PRIMARY}
     fit = estimate_contrasts(one.answers(), "value", weights).estimates[target]
     if seed % BESIDE_EVERY:
@@ -124,7 +124,7 @@ def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> d
 
 def beside(outcomes: pd.DataFrame, design: study_design.Design) -> dict[str, Estimate]:
     """The last condition less the first that it differs from in the compared factor alone, by models of a report."""
-    factor, first, last = compared_levels(design)
+    factor, first, last = get_compared_levels(design)
     arms = study_design.conditions(design)
     base = next(arm for arm in arms if arm.levels[factor] == first)
     other = next(arm for arm in arms if arm.levels == base.levels | {factor: last})
@@ -179,8 +179,8 @@ def found_in_report(design: study_design.Design, assumed: Assumptions, seed: int
 
 def primary_row(drawn: dict[str, pd.DataFrame], design: study_design.Design) -> pd.Series:
     """The report's row of the primary contrast."""
-    factor, first, last = compared_levels(design)
-    shown = planned(drawn)
+    factor, first, last = get_compared_levels(design)
+    shown = estimate_planned(drawn)
     return shown[(shown["kind"] == PRIMARY) & (shown["contrast"] == f"{factor}: {last} - {first}")].iloc[0]
 
 
@@ -217,7 +217,7 @@ def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.
         key: KnownTask("succeeded" if first[key] else "failed", float(score), int(draw.integers(3, 12)))
         for key, score in zip(keys, scores, strict=True)
     }
-    factor, _, last = compared_levels(design)
+    factor, _, last = get_compared_levels(design)
     arms = {arm.name: arm.levels[factor] == last for arm in study_design.conditions(design)}
     reacts = dict(zip(keys, draw.normal(0, assumed.task_effect_sd, len(keys)), strict=True))
     own = draw.normal(0, assumed.participant_sd, design.participants.human + 1)

@@ -19,7 +19,7 @@ from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import json_records
 from console.runs.importers.parts.message_parts import message_turns
-from console.runs.importers.parts.part_kinds import is_call, is_result, add_part_type
+from console.runs.importers.parts.part_kinds import add_part_type, is_call, is_result
 from console.runs.importers.parts.sessions import joined_words, session_entries
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, WrittenCalls
 

@@ -48,7 +48,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _steps(turns: Sequence[Mapping[str, Any]], intake: Intake) -> tuple[str, tuple[Step, ...]]:
-    """Return (request, steps); later words of the user are what the agent sees after its last step."""
+    """Return the request and the steps; each later message to the agent belongs to the observation of its last step."""
     asked, steps = "", list[Step]()
     for number, turn in enumerate(turns, 1):
         role, text = word(turn.get("role")), word(turn.get("content"))

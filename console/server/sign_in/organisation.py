@@ -20,13 +20,13 @@ from starlette.responses import Response
 
 from console.auth import audit_log, people
 from console.auth.audit_log import By, Door
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import load_secret
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, notice
-from console.server.sign_in.session_cookies import kept_link, lead_in, let_in
+from console.server.sign_in.session_cookies import lead_in, let_in, read_kept_link
 from console.server.site import Site, is_loopback
 from console.settings import settings
 
@@ -89,7 +89,7 @@ def on_the_way(site: Site) -> list[Middleware]:
     return [
         Middleware(
             SessionMiddleware,
-            secret_key=kept_secret("oidc.secret"),
+            secret_key=load_secret("oidc.secret"),
             session_cookie=f"inferact_{site.port}_oidc",
             max_age=_ON_THE_WAY_S,
             path=BEGIN,
@@ -118,7 +118,7 @@ async def begin(site: Site, request: Request) -> Response:
     return response
 
 
-async def back(site: Site, request: Request) -> Response:
+async def complete_sign_in(site: Site, request: Request) -> Response:
     """Open a session for the invited person that the provider identifies."""
     found = provider()
     if found is None:
@@ -137,7 +137,7 @@ async def back(site: Site, request: Request) -> Response:
     finally:
         request.session.clear()
     wrong_tokens.forget(request)
-    return lead_in(site, token, kept_link(request, site) or first)
+    return lead_in(site, token, read_kept_link(request, site) or first)
 
 
 async def _claims(found: Provider, request: Request) -> dict[str, Any]:

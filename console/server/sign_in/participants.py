@@ -21,7 +21,7 @@ from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, read_style, utc_minute
 from console.server.sign_in.session_cookies import cookie_rules
 from console.server.site import Site
-from console.studies.design.formatted_text import formatted_html
+from console.studies.design.formatted_text import format_html
 from console.studies.sessions import joining
 from console.studies.sessions.joining import Arrival
 from console.studies.sessions.lifecycle import design_of
@@ -117,7 +117,7 @@ def _consent(secret: str) -> dict[str, Any] | None:
     return {
         "study": study.name,
         "code": participant.code,
-        "text": formatted_html(design.consent.text),
+        "text": format_html(design.consent.text),
         "facts": consent_facts(design),
         "version": participant.consent_version or joining.consent_version(design),
         "agreed": utc_minute(agreed) if agreed else "",

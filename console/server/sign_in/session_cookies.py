@@ -60,7 +60,7 @@ def keep_link(request: Request, response: Response, site: Site) -> None:
     response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S if link else 0, **cookie_rules(site))
 
 
-def kept_link(request: Request, site: Site) -> str:
+def read_kept_link(request: Request, site: Site) -> str:
     """Return the page that this browser requested before the sign-in, or an empty string."""
     return own_link(unquote(request.cookies.get(_link_cookie(site), "")))
 

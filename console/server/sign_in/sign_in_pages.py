@@ -19,7 +19,7 @@ from console.errors import BadInput, ConsoleError, Refused
 from console.language import _
 from console.server.sign_in import organisation, participants, wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style, utc_minute
-from console.server.sign_in.session_cookies import cookie_rules, kept_link, lead_in, let_in, own_link
+from console.server.sign_in.session_cookies import cookie_rules, lead_in, let_in, own_link, read_kept_link
 from console.server.site import Site
 
 _Handler = Callable[[Site, Request], Awaitable[Response]]
@@ -31,7 +31,7 @@ def routes(site: Site) -> list[Route]:
         _route(site, "/sign-in", _sign_in, "GET"),
         _route(site, "/sign-in/style.css", _style, "GET"),
         _route(site, organisation.BEGIN, organisation.begin, "GET", organisation.on_the_way(site)),
-        _route(site, organisation.BACK, organisation.back, "GET", organisation.on_the_way(site)),
+        _route(site, organisation.BACK, organisation.complete_sign_in, "GET", organisation.on_the_way(site)),
         _route(site, "/invite/{token}", _show_invitation, "GET"),
         _route(site, "/invite/{token}", _use_invitation, "POST"),
         _route(site, "/sign-out", _sign_out, "POST"),
@@ -59,7 +59,7 @@ async def _style(_site: Site, _request: Request) -> Response:
 async def _sign_in(site: Site, request: Request) -> Response:
     identity = await asyncio.to_thread(_person_at, site, request)
     name, begin = identity.name if identity else None, organisation.begin_address(site)
-    link, over = kept_link(request, site), "over" in request.query_params
+    link, over = read_kept_link(request, site), "over" in request.query_params
     return page("sign_in", name=name, over=over, organisation=begin, link=link)
 
 
@@ -91,7 +91,7 @@ async def _use_invitation(site: Site, request: Request) -> Response:
         # Only the second call raises these.
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)
-    return lead_in(site, opened, own_link(sent.get("next", "")) or kept_link(request, site) or first)
+    return lead_in(site, opened, own_link(sent.get("next", "")) or read_kept_link(request, site) or first)
 
 
 async def _sign_out(site: Site, request: Request) -> Response:

@@ -7,7 +7,7 @@ import pandas as pd
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
 from console.analysis.statistics.reviewer_agreement import estimate_agreement as measures
 from console.language import counted
-from console.studies.analysis.format import named, why_open
+from console.studies.analysis.format import name_reviewers, why_open
 from console.studies.analysis.frames import Frames, cells, first_labels, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -54,9 +54,12 @@ def describe_agreement(table: pd.DataFrame) -> str:
     who = table["reviewers"].iloc[0]
     rows = table[table["reviewers"] == who].set_index("measure")
     if "alpha" not in rows.index or pd.isna(rows.loc["alpha", "value"]):
-        return f"The agreement of {named(who)} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
+        return f"The agreement of {name_reviewers(who)} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
     alpha = rows.loc["alpha"]
-    said, on = f"Krippendorff's alpha of {named(who)} is {alpha['value']:.2f}", counted(alpha["n"], "shared checkpoint")
+    said, on = (
+        f"Krippendorff's alpha of {name_reviewers(who)} is {alpha['value']:.2f}",
+        counted(alpha["n"], "shared checkpoint"),
+    )
     if pd.isna(alpha["low"]):
         return f"{said} on {on}{why_open(alpha)}"
     return (

@@ -17,8 +17,8 @@ from console.analysis.statistics.contrasts import (
     joint_levels,
 )
 from console.language import counted
-from console.studies.analysis.format import p_value, signed
-from console.studies.analysis.frames import NAMES, Frames, groups, judged, table
+from console.studies.analysis.format import format_signed, p_value
+from console.studies.analysis.frames import NAMES, Frames, get_judged, groups, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import EXPLORATORY, PRIMARY
 from console.studies.results.condition_runs import PEOPLE
@@ -34,7 +34,7 @@ _SCALES = {"gain": 2.0}
 """The range of a value of each measure; a share has the range 1."""
 
 
-def planned(frames: Frames) -> pd.DataFrame:
+def estimate_planned(frames: Frames) -> pd.DataFrame:
     """Test every planned contrast for people and for simulated reviewers.
 
     If people took part, the tests of simulated reviewers are exploratory. `p_adjusted` is corrected over the contrasts
@@ -58,7 +58,7 @@ def answers(frames: Frames, measure: str) -> pd.DataFrame:
     """
     if measure == "right":
         # Keep only the columns in use, because selecting rows is slower with more columns.
-        known = judged(frames)[[*_WHOSE, "purpose", "correct"]]
+        known = get_judged(frames)[[*_WHOSE, "purpose", "correct"]]
         known = known[(known["purpose"] == "") & known["correct"].notna()]
         return known.assign(value=known["correct"].astype(float))[_KEPT]
     last = _at_last(frames)
@@ -150,11 +150,11 @@ def describe_planned(shown: pd.DataFrame) -> str:
 def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     asked = str(row["question"])
     if pd.isna(row["low"]):
-        told = "" if pd.isna(row["estimate"]) else f" The estimate is {signed(row['estimate'])}."
+        told = "" if pd.isna(row["estimate"]) else f" The estimate is {format_signed(row['estimate'])}."
         return f"{asked} Inconclusive. {row['note']}{told}"
     family = "" if tests == 1 else f"; interval and p corrected over {tests} tests"
-    span = f"{signed(row['low_joint'])} to {signed(row['high_joint'])}"
-    figures = f"{signed(row['estimate'])} ({span}), p {_p(row['p_adjusted'])}{family}"
+    span = f"{format_signed(row['low_joint'])} to {format_signed(row['high_joint'])}"
+    figures = f"{format_signed(row['estimate'])} ({span}), p {_p(row['p_adjusted'])}{family}"
     return " ".join(filter(None, [asked, _verdict(row, figures), _scope(row), row["caution"], _simple(row)]))
 
 
@@ -180,8 +180,8 @@ def _scope(row: Mapping[Hashable, Any]) -> str:
 def _simple(row: Mapping[Hashable, Any]) -> str:
     if row["claim"] != SUCH_TASKS or pd.isna(row["simple_low"]):
         return ""
-    span = f"{signed(row['simple_low'])} to {signed(row['simple_high'])}"
-    return f"On these tasks only, participants' means give {signed(row['simple'])} ({span})."
+    span = f"{format_signed(row['simple_low'])} to {format_signed(row['simple_high'])}"
+    return f"On these tasks only, participants' means give {format_signed(row['simple'])} ({span})."
 
 
 def _p(value: float) -> str:
@@ -194,5 +194,5 @@ def _brief(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 ANALYSIS = read_analysis(
-    "contrasts", {"contrasts": planned}, sentences={"contrasts": describe_planned}, views={"contrasts": _brief}
+    "contrasts", {"contrasts": estimate_planned}, sentences={"contrasts": describe_planned}, views={"contrasts": _brief}
 )

@@ -13,7 +13,7 @@ from console.analysis.statistics.paired import Comparison, Design, compare_all_p
 from console.analysis.statistics.success_rate import compare_tasks
 from console.language import counted
 from console.studies.analysis.contrasts import answers
-from console.studies.analysis.format import lower_first, signed
+from console.studies.analysis.format import format_signed, lower_first
 from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -68,7 +68,7 @@ def tasks(frames: Frames) -> pd.DataFrame:
     return table(rows, "reviewers$ first$ second$ pairs# tied# only_first# only_second# difference low high p note$")
 
 
-def mixed(frames: Frames) -> pd.DataFrame:
+def fit_mixed_effects(frames: Frames) -> pd.DataFrame:
     """Estimate each condition's effect on solved tasks and correct decisions, with participants as a random effect."""
     rows = [
         row
@@ -155,9 +155,9 @@ def _tested(pairs: pd.DataFrame) -> str:
 def _largest(pairs: pd.DataFrame) -> str:
     sizes = pairs["difference"].abs().to_numpy()
     most, level = pairs.iloc[int(sizes.argmax())], int((sizes > sizes.max() - _SAME).sum()) - 1
-    span = "" if pd.isna(most["low"]) else f" ({signed(most['low'])} to {signed(most['high'])})"
+    span = "" if pd.isna(most["low"]) else f" ({format_signed(most['low'])} to {format_signed(most['high'])})"
     same = f"; {counted(level, 'other pair')} differ{'s' * (level == 1)} as much" if level else ""
-    return f"{most['first']} minus {most['second']} is {signed(most['difference'])}{span}{same}"
+    return f"{most['first']} minus {most['second']} is {format_signed(most['difference'])}{span}{same}"
 
 
 def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
@@ -166,6 +166,6 @@ def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
 
 ANALYSIS = read_analysis(
     "effects",
-    {"differences": differences, "tasks": tasks, "mixed": mixed},
+    {"differences": differences, "tasks": tasks, "mixed": fit_mixed_effects},
     sentences={"differences": describe_differences},
 )

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from console.studies.analysis import contrasts
-from console.studies.analysis.format import signed
-from console.studies.analysis.frames import Frames, drop_excluded, excluded, table
+from console.studies.analysis.format import format_signed
+from console.studies.analysis.frames import Frames, drop_excluded, list_excluded, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import PRIMARY
 from console.studies.design.part import RULES
@@ -31,17 +31,17 @@ def exclusion_rules(frames: Frames) -> pd.DataFrame:
     ]
     if rows:
         people = frames["exclusions"]["participant"].nunique()
-        rows.append({"rule": "any rule", "people": people, "left_out": len(excluded(frames))})
+        rows.append({"rule": "any rule", "people": people, "left_out": len(list_excluded(frames))})
     return table(rows, "rule$ limit people# left_out#")
 
 
 def with_and_without(frames: Frames) -> pd.DataFrame:
     """Test the primary contrasts with and without the excluded people; return no rows if no one is excluded."""
-    if not excluded(frames):
+    if not list_excluded(frames):
         return table([], _COLUMNS)
     found: list[dict[str, Any]] = []
     for name, of in ((EVERYBODY, frames), (KEPT, drop_excluded(frames))):
-        stated = contrasts.planned(of)
+        stated = contrasts.estimate_planned(of)
         rows = stated[stated["kind"] == PRIMARY][_SHOWN].to_dict("records")
         found += [{"people": name, **{str(key): cell for key, cell in row.items()}} for row in rows]
     return table(sorted(found, key=lambda row: str(row["contrast"])), _COLUMNS)
@@ -61,7 +61,7 @@ def describe_both(shown: pd.DataFrame) -> str:
     """State how the exclusions change each primary estimate."""
     said = []
     for contrast, rows in shown.groupby("contrast", sort=False):
-        kept, everybody = (signed(_estimate(rows, name)) for name in (KEPT, EVERYBODY))
+        kept, everybody = (format_signed(_estimate(rows, name)) for name in (KEPT, EVERYBODY))
         said.append(f"{contrast}: {kept} without the excluded people, {everybody} with them.")
     return " ".join(said) or "No participant is excluded, so there is nothing to compare."
 

@@ -46,7 +46,7 @@ def plain(value: float, digits: int = _DIGITS) -> float:
     return round(value, digits) + 0.0
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Return a difference with its sign, zero without a sign, or a dash if the difference is missing."""
     if pd.isna(value):
         return _DASH
@@ -77,7 +77,7 @@ def list_names(names: Iterable[str]) -> str:
     return " and ".join(", ".join(names).rsplit(", ", 1))
 
 
-def named(reviewers: str) -> str:
+def name_reviewers(reviewers: str) -> str:
     """Return a kind of reviewers as a noun: "people" or "simulated reviewers"."""
     return reviewers if reviewers == "people" else f"{reviewers} reviewers"
 
@@ -124,7 +124,7 @@ def _float_text(cell: float, column: str, columns: Mapping[str, ColumnFormat]) -
     return f"{plain(cell, digits):,.{digits}f}"
 
 
-def numbered(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def number_texts(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Replace long texts by numbers; return the table and, in the order of the numbers, the distinct texts."""
     columns = [column for column in _NOTES if column in frame]
     notes = tuple(dict.fromkeys(text for column in columns for text in frame[column] if text))
@@ -134,7 +134,7 @@ def numbered(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def readable(frame: pd.DataFrame, hidden: Collection[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the table with readable texts and without hidden or empty columns; also return its notes."""
-    shown, notes = numbered(frame.drop(columns=[column for column in hidden if column in frame]))
+    shown, notes = number_texts(frame.drop(columns=[column for column in hidden if column in frame]))
     filled = [column for column in shown if len(shown) and (shown[column].notna() & (shown[column] != "")).any()]
     texts = {column: [cell_text(cell, column) for cell in shown[column]] for column in filled if column == "measure"}
     return shown[filled].assign(**texts), notes

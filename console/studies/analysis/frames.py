@@ -35,7 +35,7 @@ def own_decisions(frames: Frames) -> pd.DataFrame:
     return decisions[decisions["purpose"] == ""]
 
 
-def judged(frames: Frames) -> pd.DataFrame:
+def get_judged(frames: Frames) -> pd.DataFrame:
     """Return the decisions, or only their columns JUDGED if the caller, such as a page, has read only these."""
     try:
         return frames["judged"]
@@ -50,7 +50,7 @@ def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
     return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
 
 
-def excluded(frames: Frames) -> frozenset[str]:
+def list_excluded(frames: Frames) -> frozenset[str]:
     """Return the participants whom a rule of the design excludes."""
     try:
         rules = frames["exclusions"]
@@ -61,7 +61,7 @@ def excluded(frames: Frames) -> frozenset[str]:
 
 def drop_excluded(frames: Frames) -> Frames:
     """Return the tables without excluded participants."""
-    out = excluded(frames)
+    out = list_excluded(frames)
     return _Without(frames, out) if out else frames
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, compute_curves
 from console.errors import Refused
 from console.language import counted
-from console.studies.analysis.format import named
+from console.studies.analysis.format import name_reviewers
 from console.studies.analysis.frames import NAMES, Frames, table
 from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label
@@ -130,7 +130,7 @@ def _spent(who: str, table: pd.DataFrame) -> str:
     ends = table.groupby("trial").last()
     used, found = int(ends["used"].sum()), counted(int(ends["caught"].sum()), "misalignment")
     cap = f"{used:,} of {ends['cap'].sum():,.0f} allowed inspections" if ends["cap"].notna().all() else ""
-    by, spent = named(who), cap or counted(used, "inspection")
+    by, spent = name_reviewers(who), cap or counted(used, "inspection")
     return f"{by[0].upper()}{by[1:]} used {spent} and found {found} over {counted(len(ends), 'trial')}."
 
 

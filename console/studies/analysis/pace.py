@@ -19,7 +19,7 @@ from console.analysis.statistics.session_effects import (
 from console.analysis.statistics.session_effects import compute_pace as measured
 from console.language import counted
 from console.studies.analysis.contrasts import answers
-from console.studies.analysis.format import by_figure, number, over, signed, span, why_open
+from console.studies.analysis.format import by_figure, format_signed, number, over, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import MEASURES
@@ -141,7 +141,7 @@ _UNKNOWN = {LATER: "The effect of a condition's position", LEARNING: "The effect
 def _told(what: str, row: dict[str, Any]) -> str:
     if pd.isna(row["value"]):
         return f"{_UNKNOWN[row['figure']]} is inconclusive. {row['note']}"
-    figure = f"{what} {signed(row['value'])}{span(row, '+.3f')}"
+    figure = f"{what} {format_signed(row['value'])}{span(row, '+.3f')}"
     if pd.isna(row["low"]):
         return f"{figure}{why_open(row)}"
     known = row["low"] > 0 or row["high"] < 0

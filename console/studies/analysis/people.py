@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import compare_humans_and_others, compare_kinds
-from console.studies.analysis.format import by_figure, lower_first, signed, span
+from console.studies.analysis.format import by_figure, format_signed, lower_first, span
 from console.studies.analysis.frames import NAMES, Frames, cells, first_labels, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -59,7 +59,7 @@ def describe_people(table: pd.DataFrame) -> str:
     shared = "" if pd.isna(equal) else f"; on shared checkpoints, {equal:.0%} of their labels agree"
     without = f" The difference has no interval: {lower_first(right['note'])}" if pd.isna(right["low"]) else ""
     return (
-        f"People's share of correct decisions minus that of simulated reviewers is {signed(right['value'])}"
+        f"People's share of correct decisions minus that of simulated reviewers is {format_signed(right['value'])}"
         f"{span(right, '+.3f')}{shared}.{without}"
     )
 

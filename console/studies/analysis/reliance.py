@@ -13,7 +13,7 @@ from console.analysis.statistics.reliance import (
     estimate_seeded_advice,
 )
 from console.language import counted
-from console.studies.analysis.format import by_figure, lower_first, over, signed, span, why_open
+from console.studies.analysis.format import by_figure, format_signed, lower_first, over, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.results.data_dictionary import FACTOR
@@ -148,7 +148,7 @@ def describe_bias(table: pd.DataFrame) -> str:
     shown = f"{row['factor'].replace('_', ' ')} shown rather than hidden"
     said = (
         f"When the detector is wrong about a seeded item, {shown} changes the share of correct decisions "
-        f"by {signed(row['value'])}{span(row, '+.3f')} over {counted(row['n'], 'participant')}"
+        f"by {format_signed(row['value'])}{span(row, '+.3f')} over {counted(row['n'], 'participant')}"
     )
     if pd.isna(row["low"]):
         return f"{said}{why_open(row)}"
@@ -221,7 +221,7 @@ def describe_stamping(table: pd.DataFrame) -> str:
     )
     if pd.isna(apart["value"]):
         return f"{said}. The difference from slower decisions cannot be estimated: {lower_first(apart['note'])}"
-    more = f"{said}. The difference from slower decisions is {signed(apart['value'])}{span(apart, '+.3f')}"
+    more = f"{said}. The difference from slower decisions is {format_signed(apart['value'])}{span(apart, '+.3f')}"
     more += f" {over(apart, apart['participants'])}"
     if pd.isna(apart["low"]):
         return f"{more}{why_open(apart)}"

@@ -10,8 +10,8 @@ import pandas as pd
 from console.analysis.statistics.success_rate import HELD, PAPER, compute_success_by_trial
 from console.detection.evaluation import paper
 from console.language import counted
-from console.studies.analysis.format import list_names, named
-from console.studies.analysis.frames import Frames, cells, groups, judged, table
+from console.studies.analysis.format import list_names, name_reviewers
+from console.studies.analysis.frames import Frames, cells, get_judged, groups, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design import FACTORS
 from console.studies.results.data_dictionary import FACTOR
@@ -92,9 +92,9 @@ HERE, PEOPLE, MODEL = "here: ", "paper: people", "paper: GPT-4-Turbo"
 _WORDS = {"nl": "words"}
 
 
-def published(frames: Frames) -> pd.DataFrame:
+def compare_with_paper(frames: Frames) -> pd.DataFrame:
     """Return success in per cent, here (WebShop only, first and last trial) and in Table 9; `sd` has the divisor n."""
-    if set(judged(frames)["environment"].dropna().unique()) != {"webshop"}:
+    if set(get_judged(frames)["environment"].dropna().unique()) != {"webshop"}:
         return table([], _COLUMNS)
     closed = frames["success"][frames["success"]["closed"].astype(bool)]
     rows = [row for name, part in groups(closed) for row in _here(name, part)]
@@ -138,7 +138,7 @@ def describe_published(shown: pd.DataFrame) -> str:
     if here.empty:
         return ""
     kinds = here.groupby("source", sort=False)
-    told = [f"with {named(str(who).removeprefix(HERE))}, {_gain(rows)}" for who, rows in kinds]
+    told = [f"with {name_reviewers(str(who).removeprefix(HERE))}, {_gain(rows)}" for who, rows in kinds]
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
         f"Solved here {'; '.join(told)}. In the paper, with people: {paper.STUDIED_FROM:.1f}% at trial 0 and "
@@ -159,7 +159,7 @@ def _reach(shares: pd.Series[float]) -> str:
 
 ANALYSIS = read_analysis(
     "success",
-    {"success": success, "published": published},
+    {"success": success, "published": compare_with_paper},
     sentences={"success": describe_success, "published": describe_published},
     views={"success": table_9},
 )

@@ -1,5 +1,12 @@
 """Designs of user studies: conditions, participants, order, tasks and statistical power."""
 
-from console.studies.design.allocation import PlannedCondition, allocate, balance, planned, sample_tasks, task_count
+from console.studies.design.allocation import (
+    PlannedCondition,
+    allocate,
+    balance,
+    plan_allocation,
+    sample_tasks,
+    task_count,
+)
 from console.studies.design.factors import FACTORS, Factor
-from console.studies.design.model import Condition, Design, conditions, varied
+from console.studies.design.model import Condition, Design, conditions, list_varied_factors

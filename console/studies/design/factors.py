@@ -39,7 +39,7 @@ def view(levels: Mapping[str, str]) -> dict[str, str]:
     return {factor.view: levels.get(name, factor.default) for name, factor in FACTORS.items() if factor.view}
 
 
-def unattended(levels: Mapping[str, str]) -> bool:
+def is_unattended(levels: Mapping[str, str]) -> bool:
     """Return whether the condition has no reviewer, so that its agents repeat the tasks without reviews."""
     return levels.get("feedback") == "none"
 

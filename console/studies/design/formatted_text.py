@@ -7,7 +7,7 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 
 
-def formatted_html(text: str) -> str:
+def format_html(text: str) -> str:
     """Return the text as HTML without newlines, with `<br />` for its line breaks; render no links, images or tags."""
     tokens = _markdown().parse(text.strip())
     headings = [token for token in tokens if token.type.startswith("heading")]

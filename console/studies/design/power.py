@@ -22,7 +22,7 @@ from console.analysis.statistics.estimates import estimate_proportion
 from console.errors import BadInput
 from console.studies.design.allocation import allocate, task_count
 from console.studies.design.contrasts import PRIMARY, Contrast, planned_contrasts
-from console.studies.design.model import Design, Participants, conditions, varied
+from console.studies.design.model import Design, Participants, conditions, list_varied_factors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -118,7 +118,7 @@ def power(
     cells = [(size, count) for size in sizes for count in counts]
     for place, (size, count) in enumerate(cells):
         sized = design.model_copy(update={"tasks": size, "participants": Participants(human=count)})
-        layout = _layout(sized, compared_levels(design, assumed.factor))
+        layout = _layout(sized, get_compared_levels(design, assumed.factor))
         rng = np.random.default_rng([seed, count] if size == design.tasks else [seed, count, size])
         studies, done = _Studies(_supports_claim(layout)), 0
         for several in _batches(simulations, assumed.dropout):
@@ -171,9 +171,9 @@ def _smallest(at: Callable[[int], Power], high: int, size: int, goal: float) -> 
     return Recruitment(size, reached.participants, reached.power)
 
 
-def compared_levels(design: Design, factor: str | None = None) -> tuple[str, str, str]:
+def get_compared_levels(design: Design, factor: str | None = None) -> tuple[str, str, str]:
     """Return the compared factor with its first and last level; raise BadInput if the design does not vary it."""
-    varying = varied(design)
+    varying = list_varied_factors(design)
     if not varying:
         raise BadInput("Power cannot be estimated for a design with one condition. Give a factor two levels.")
     name = factor or next(iter(varying))

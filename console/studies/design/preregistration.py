@@ -14,7 +14,7 @@ from console.studies.design import procedure
 from console.studies.design.allocation import PlannedCondition, balance, groups, promise
 from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
-from console.studies.design.model import Design, conditions, varied
+from console.studies.design.model import Design, conditions, list_varied_factors
 from console.studies.design.power import Assumptions, Power
 from console.studies.design.strata import Known, block_names, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
@@ -31,7 +31,7 @@ def bullets(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
-def fenced(text: str, language: str) -> str:
+def format_code_block(text: str, language: str) -> str:
     """Return a code block whose fence is longer than any fence in the text."""
     longest = max((len(found) for found in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -65,7 +65,7 @@ def preregistration(
         ("Power", _power(design, powers, assumed)),
         ("Order of conditions by participant", _orders(places)),
         ("Tasks", table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in block_names(places).items()])),
-        ("The design", fenced(dump(design), "yaml")),
+        ("The design", format_code_block(dump(design), "yaml")),
     ]
     parts = [f"## {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join([f"# Preregistration: {design.name}", *parts]) + "\n"
@@ -153,7 +153,7 @@ def _questions(design: Design) -> str:
 
 
 def _conditions(design: Design) -> str:
-    names = list(varied(design)) or ["detector"]
+    names = list(list_varied_factors(design)) or ["detector"]
     fixed = [f"{FACTORS[name].title}: {conditions(design)[0].levels[name]}" for name in FACTORS if name not in names]
     shown = table(
         ("condition", *names), [(arm.name, *(arm.levels[name] for name in names)) for arm in conditions(design)]

@@ -8,10 +8,10 @@ from console.analysis.statistics.crossed import RARE, RARE_FACTOR
 from console.detection.detectors import detector
 from console.language import counted
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
-from console.studies.design.factors import unattended
+from console.studies.design.factors import is_unattended
 from console.studies.design.model import SCRIPTED, Design, IntakeQuestion, conditions, instruments_of
 from console.studies.design.part import PILOT_LIMITS, RULES
-from console.studies.design.power import Assumptions, compared_levels
+from console.studies.design.power import Assumptions, get_compared_levels
 
 
 def describe_steps(design: Design) -> list[str]:
@@ -23,7 +23,7 @@ def describe_steps(design: Design) -> list[str]:
         else f"The {source.actor} Actor acts in {source.environment}"
     )
     keys = ", ".join(f"{one.key} ({one.kind})" for one in design.demographics)
-    alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
+    alone = [arm.name for arm in conditions(design) if is_unattended(arm.levels)]
     attention = counted(checks.attention, "attention check")
     found = [
         f"{acts}; each participant's feedback affects only their own copy of the next trial.",
@@ -96,7 +96,7 @@ def _unforeseen(design: Design) -> Iterator[str]:
     if design.source.run is None and design.source.actor != SCRIPTED:
         yield f"The {design.source.actor} Actor's actions decide which of these a seeded task becomes."
         return
-    names = dict.fromkeys(arm.levels["detector"] for arm in conditions(design) if not unattended(arm.levels))
+    names = dict.fromkeys(arm.levels["detector"] for arm in conditions(design) if not is_unattended(arm.levels))
     if models := [name for name in names if detector(name).judge is None]:
         yield f"A model decides which of them {', '.join(models)} flags."
 
@@ -207,7 +207,7 @@ def describe_pilot(design: Design) -> Iterator[str]:
 
 def describe_assumptions(design: Design, assumptions: Assumptions, simulations: int) -> str:
     """Describe the assumptions of the power analysis in one paragraph."""
-    factor, first, last = compared_levels(design, assumptions.factor)
+    factor, first, last = get_compared_levels(design, assumptions.factor)
     return (
         f"By {simulations} simulated studies: {MEASURES[design.estimands.measure]} is {assumptions.start:.2f} for "
         f"{factor} {first} and {assumptions.start + assumptions.effect:.2f} for {factor} {last}; other effects are 0. "

@@ -15,7 +15,7 @@ from console.runs.export.formats import as_csv
 from console.studies.analysis import result_tables
 from console.studies.analysis.frames import Frames
 from console.studies.design import Design
-from console.studies.design.allocation import planned
+from console.studies.design.allocation import plan_allocation
 from console.studies.design.model import instruments_of
 from console.studies.design.osf import osf_preregistration
 from console.studies.design.preregistration import preregistration
@@ -35,7 +35,7 @@ _SCRIPT, _PLAIN, _R = "analysis.py", "analysis_plain.py", "analysis.R"
 def make_stamp(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
     """Return the stamp of a report that is written at this time; the stamp includes the plan."""
     design, places = lifecycle.design_of(study), lifecycle.list_places(session, study)
-    plan = preregistration(design, places, known=lifecycle.known_before(session, design, places))
+    plan = preregistration(design, places, known=lifecycle.read_known_properties(session, design, places))
     version = data_versions(session, study.id or 0).study
     return ReportStamp(at_ms, version, lifecycle.plan_fingerprint(session, study), plan)
 
@@ -85,7 +85,7 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
         _SCRIPT: asset("recompute.py").encode(),
         _PLAIN: asset(_PLAIN).encode(),
         _R: asset(_R).encode(),
-        _OSF: osf_preregistration(design, planned(design)).encode(),
+        _OSF: osf_preregistration(design, plan_allocation(design)).encode(),
         _FLOW: flow_svg(found["flow"]).encode(),
         **computed,
     }

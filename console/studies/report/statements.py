@@ -9,9 +9,9 @@ from importlib.metadata import version
 import pandas as pd
 
 from console.language import counted
-from console.studies.analysis.format import named
-from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own_decisions, table
-from console.studies.design import FACTORS, Design, conditions, task_count, varied
+from console.studies.analysis.format import name_reviewers
+from console.studies.analysis.frames import REVIEWERS, Frames, groups, list_excluded, own_decisions, table
+from console.studies.design import FACTORS, Design, conditions, list_varied_factors, task_count
 from console.studies.design.allocation import Group, promise
 from console.studies.design.allocation import groups as planned_groups
 from console.studies.design.model import Noisy
@@ -41,8 +41,11 @@ def facts(design: Design, frames: Frames) -> pd.DataFrame:
         ("conditions", frames["allocation"]["condition"].nunique()),
         ("tasks per condition", design.tasks),
         ("trials", design.trials),
-        *((f"decisions by {named(who)}", len(rows)) for who, rows in groups(decided)),
-        *((f"inspections spent by {named(who)}", int(rows["used"].sum())) for who, rows in groups(frames["budget"])),
+        *((f"decisions by {name_reviewers(who)}", len(rows)) for who, rows in groups(decided)),
+        *(
+            (f"inspections spent by {name_reviewers(who)}", int(rows["used"].sum()))
+            for who, rows in groups(frames["budget"])
+        ),
     ]
     return pd.DataFrame(told, columns=["figure", "value"])
 
@@ -72,7 +75,7 @@ def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]
     yield "failed the quiz", int((rows["stage"] == "failed_quiz").sum())
     yield "decided on an item of the study", int(rows["participant"].isin(decided["participant"]).sum())
     yield "failed an attention check", int(rows["participant"].isin(_failed(frames)).sum())
-    yield "excluded by a rule", int(rows["participant"].isin(excluded(frames)).sum())
+    yield "excluded by a rule", int(rows["participant"].isin(list_excluded(frames)).sum())
     yield "withdrew", max(withdrew, int((rows["stage"] == "withdrawn").sum()))
     yield "finished", int(done.sum())
 
@@ -178,7 +181,9 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
 
 
 def _design(design: Design) -> str:
-    named = "; ".join(f"{FACTORS[name].title} ({', '.join(levels)})" for name, levels in varied(design).items())
+    named = "; ".join(
+        f"{FACTORS[name].title} ({', '.join(levels)})" for name, levels in list_varied_factors(design).items()
+    )
     count = len(conditions(design))
     compared = f"{count} conditions compared {design.comparison} participants" if count > 1 else "one condition"
     crossed = f", which vary {named}" if named else ""

@@ -10,7 +10,7 @@ from sqlmodel import Session
 from console.auth import audit_log
 from console.auth.audit_log import By
 from console.database import now_ms, writing
-from console.studies.results.decisions import decisions, judged
+from console.studies.results.decisions import decisions, read_judged
 from console.studies.results.participants import (
     allocation,
     exclusions,

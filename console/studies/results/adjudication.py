@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from console.auth import audit_log
 from console.auth.audit_log import By, Door
 from console.errors import BadInput, Refused, Unknown
-from console.studies.results.ground_truth import checkpoint_key, labelled
+from console.studies.results.ground_truth import checkpoint_key, select_labelled
 from console.trajectory import Label
 from storage import tables
 
@@ -43,7 +43,7 @@ class Disagreement:
 def disagreements(session: Session, of: Of) -> list[Disagreement]:
     """List checkpoints whose current labels differ, by unit: all items of a run, but only trial 0 of a study."""
     latest, found = _latest(session, of), []
-    for *place, item_id, aligned, misaligned in session.execute(labelled(of.study_id, of.run_id)):
+    for *place, item_id, aligned, misaligned in session.execute(select_labelled(of.study_id, of.run_id)):
         if aligned and misaligned:
             unit, both = checkpoint_key(*place), aligned + misaligned
             last = latest.get(unit)
@@ -60,7 +60,7 @@ def settle(
     known = {found.unit: found for found in disagreements(session, of)}
     if unit not in known:
         raise Unknown("disagreement", unit, list(known), by="unit")
-    own = {checkpoint_key(*row[:4]) for row in session.execute(labelled(of.study_id, of.run_id, adjudicator))}
+    own = {checkpoint_key(*row[:4]) for row in session.execute(select_labelled(of.study_id, of.run_id, adjudicator))}
     if unit in own:
         raise Refused(f"{adjudicator} has labelled {unit} as a reviewer. Let another person settle the label.")
     row = tables.Adjudication(
@@ -89,7 +89,7 @@ def settle(
     return row
 
 
-def settled_labels(session: Session, of: Of) -> dict[str, str]:
+def list_settled_labels(session: Session, of: Of) -> dict[str, str]:
     """Return the latest settled label of each unit."""
     return {unit: row.label for unit, row in _latest(session, of).items()}
 

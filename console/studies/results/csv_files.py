@@ -15,7 +15,17 @@ from console.errors import BadInput, Unknown
 from console.runs.export import atomic_file
 from console.runs.export.formats import FORMATS, ColumnKind, as_csv
 from console.runs.export.formats.columns import Page, read_csv
-from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, table_of, typed
+from console.studies.results.data_dictionary import (
+    FACTOR,
+    FRAMES,
+    Field,
+    columns,
+    convert_types,
+    fields,
+    rows,
+    table,
+    table_of,
+)
 
 DICTIONARY = "dictionary.csv"
 _ZIP = "zip"
@@ -116,7 +126,7 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     if header != names[: len(header)] or not header:
         raise BadInput(f"{path} does not have the columns of {name}. Export the results again.")
     raw = pd.DataFrame(list(read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
-    return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
+    return convert_types(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 
 def _cells(field: Field, texts: pd.Series[Any]) -> pd.Series[Any]:

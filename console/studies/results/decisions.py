@@ -14,7 +14,7 @@ from sqlmodel import Session
 from console.analysis.statistics.feedback_words import count_words
 from console.runs import is_current
 from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
-from console.studies.results.adjudication import Of, settled_labels
+from console.studies.results.adjudication import Of, list_settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
 from console.studies.sessions.page_events import CLOSED
@@ -74,7 +74,7 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
     return tidy("decisions", raw, everyone)
 
 
-def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
+def read_judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """Return the decisions with the columns JUDGED only, in half the time of all columns."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _add_labels(session, study_id, _raw(session, everyone, participant, _JUDGED))
@@ -118,7 +118,10 @@ def _add_labels(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFr
     shared = raw[((raw["trial"] == 0) & (raw["purpose"] == "")).astype(bool)]
     keys = map(checkpoint_key, *(shared[name].tolist() for name in ("task_id", "step", "checkpoint")))
     unit = pd.Series(list(keys), index=shared.index, dtype="str").reindex(raw.index)
-    gold, agreed = gold_labels(session, raw), unit.map(settled_labels(session, Of(study_id=study_id))).astype("str")
+    gold, agreed = (
+        gold_labels(session, raw),
+        unit.map(list_settled_labels(session, Of(study_id=study_id))).astype("str"),
+    )
     truth = raw["expected"].fillna(gold).fillna(agreed)
     known = raw["label"].notna() & truth.notna()
     correct = (raw["label"] == truth).astype("boolean").where(known)

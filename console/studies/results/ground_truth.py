@@ -68,7 +68,7 @@ def checkpoint_key(task_key: str, step: int, kind: str, trial: int = 0) -> str:
     return name if trial == 0 else f"{name}/trial {trial}"
 
 
-def labelled(study_id: int | None, run_id: int | None, reviewer: str | None = None) -> Any:
+def select_labelled(study_id: int | None, run_id: int | None, reviewer: str | None = None) -> Any:
     """Return a select of checkpoints with labels: task key, step, kind, trial, item, and the counts of both labels.
 
     For a study, the select covers trial 0 of its participants' own items; for a run, it covers all items.

@@ -15,7 +15,7 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.auth import audit_log
-from console.auth.kept_secrets import kept_secret, new_token, token_hash
+from console.auth.kept_secrets import load_secret, new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _, ngettext
@@ -348,7 +348,7 @@ def _outside_id(study: tables.Study, given: Mapping[str, str]) -> str:
 
 def pseudonymize(study: tables.Study, outside_id: str) -> str:
     """Return the HMAC-SHA256 of the id under this console's key; it differs between studies and is irreversible."""
-    key = kept_secret("outside_ids.secret").encode()
+    key = load_secret("outside_ids.secret").encode()
     return hmac.new(key, f"{study.id} {outside_id}".encode(), hashlib.sha256).hexdigest()[:32]
 
 

@@ -25,7 +25,7 @@ from console.language import _, gettext_noop, speaking
 from console.review.simulated import Noise, ReviewCase, get_reviewer
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
-from console.studies.design.factors import study_threshold, unattended
+from console.studies.design.factors import is_unattended, study_threshold
 from console.studies.design.model import SCRIPTED, Condition
 from console.studies.sessions import study_tasks
 from console.studies.sessions.study_tasks import TaskToPlay, first_trial, pause_trial
@@ -202,7 +202,7 @@ def rotate_items(design: Design, share: Share, condition: str, number: int) -> C
 
 def list_attended(design: Design) -> list[Condition]:
     """List the conditions that participants see."""
-    return [arm for arm in conditions(design) if not unattended(arm.levels)]
+    return [arm for arm in conditions(design) if not is_unattended(arm.levels)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
 from console.errors import BadInput, ConsoleError, Refused, Unknown
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
-from console.studies.design.factors import unattended
+from console.studies.design.factors import is_unattended
 from console.studies.design.strata import KnownTask, stratify
 from console.studies.sessions import known_items, study_tasks
 from console.studies.sessions.known_items import share_out
 from console.studies.sessions.stages import NOT_IN, random_letters
-from console.studies.sessions.study_tasks import known_tasks
+from console.studies.sessions.study_tasks import read_known_tasks
 from storage import tables
 from storage.tables import ParticipantKind, StudyStatus
 
@@ -59,13 +59,15 @@ def create(design: Design, at_ms: int) -> tables.Study:
 def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, ...]:
     """Return the allocation of a new design; its tasks are sampled from the source and distributed over blocks."""
     tasks = sample_tasks(design, study_tasks.list_task_keys(session, design))
-    return allocate(design, stratify(design, tasks, known_tasks(session, design, tasks)))
+    return allocate(design, stratify(design, tasks, read_known_tasks(session, design, tasks)))
 
 
-def known_before(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
+def read_known_properties(
+    session: Session, design: Design, planned: Sequence[PlannedCondition]
+) -> dict[str, KnownTask]:
     """Return the known properties of the tasks before any review, by task key, or an empty dict without a source."""
     try:
-        return known_tasks(session, design, _tasks(planned))
+        return read_known_tasks(session, design, _tasks(planned))
     except (ConsoleError, KeyError):
         return {}
 
@@ -127,7 +129,7 @@ def _refuse_taken(session: Session, name: str) -> None:
 def _check(design: Design) -> None:
     for condition in conditions(design):
         detector(condition.levels["detector"])
-        if design.source.actor == "replay" and unattended(condition.levels):
+        if design.source.actor == "replay" and is_unattended(condition.levels):
             raise BadInput(
                 f"conditions: {condition.name} has feedback none, but a replay has recorded trials only. Use nl or "
                 "binary."

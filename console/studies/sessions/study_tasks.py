@@ -27,7 +27,7 @@ from storage import tables
 from storage.tables import RunKind
 
 
-def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:
+def read_known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:
     """Return the known properties of the tasks before any review, by key, or {} if the Actor is not predictable."""
     if design.source.run is not None:
         return _recorded(session, design, design.source.run, task_keys)

@@ -44,16 +44,16 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
         case position.AtBreak():
             stages.pause(at)
         case position.AtPause():
-            stages.paused(at)
+            stages.draw_paused(at)
         case position.AtEnd():
-            stages.finished(at)
+            stages.draw_finished(at)
         case position.TurnedAway():
             if at.kind == ParticipantStage.DECLINED:
-                stages.declined(at.design)
+                stages.draw_declined(at.design)
             else:
-                stages.screened_out(at.design, at.kind)
+                stages.draw_screened_out(at.design, at.kind)
         case position.Withdrawn():
-            stages.withdrawn()
+            stages.draw_withdrawn()
         case _:
             assert_never(at)
 

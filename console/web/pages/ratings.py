@@ -63,7 +63,7 @@ def judging(run: tables.Run, identity: Identity) -> None:
             key_button(words, key, f"judge-{key}-{item}", _judge, claim, run, identity.name, decision)
         key_button(_("Undo"), "U", f"undo-{item}", actions.undo, item)
     bound = {"u": f"undo-{item}", "a": f"judge-A-{item}", "x": f"judge-X-{item}"}
-    hotkeys(bound, item_id=item, enabled=shortcuts.enabled(), draft_keys=[words_key(item)], on_draft=save_draft)
+    hotkeys(bound, item_id=item, enabled=shortcuts.are_enabled(), draft_keys=[words_key(item)], on_draft=save_draft)
 
 
 def _judge(claim: Claim, run: tables.Run, who: str, decision: DecisionKind) -> None:

@@ -33,7 +33,7 @@ from storage.queue import NoClaim
 identity = current_identity()
 boundary.draw_part(boundary.MESSAGES, lambda: worked_item.show_first(identity), None)
 with reading() as session:
-    wanted = item_address.wanted_item(session)
+    wanted = item_address.get_requested_item(session)
     scope = item_address.find_scope(session, identity)
     every = list_reviewable_runs(session, identity.name) if identity else []
 if identity is None or not (scope or every):
@@ -60,7 +60,7 @@ with reading() as session:
         item_address.show_refusal(session, wanted, why, identity)
         st.stop()
     earlier_answer = actions.earlier_claim(session, identity.name)
-    opened = earlier_answer or item_address.opened_claim(session, scope, identity.name)
+    opened = earlier_answer or item_address.get_open_claim(session, scope, identity.name)
     claim = opened or item_address.claim_next(session, scope, every, identity.name)
     if isinstance(claim, NoClaim):
         run = last_run

@@ -11,8 +11,8 @@ import streamlit as st
 from console.database import reading
 from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
-from console.studies.design import Design, conditions, varied
-from console.studies.design.factors import FACTORS, unattended
+from console.studies.design import Design, conditions, list_varied_factors
+from console.studies.design.factors import FACTORS, is_unattended
 from console.studies.design.instruments import MOST_CHARACTERS
 from console.studies.design.model import IntakeQuestion
 from console.studies.design.part import Quiz
@@ -28,7 +28,7 @@ from console.web.visitor_language import language_buttons
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.participant_stage import (
     consent_link_html,
-    explained_html,
+    explain_html,
     formatted_prose_html,
     head_html,
     label_words,
@@ -126,7 +126,7 @@ def _keep_quiz(asked: Quiz, used: int, participant_id: int) -> None:
 
 def _extent(design: Design) -> list[str]:
     """Return sentences on the number of parts, tasks and rounds, on breaks, and on leaving the page."""
-    attended = [one for one in conditions(design) if not unattended(one.levels)]
+    attended = [one for one in conditions(design) if not is_unattended(one.levels)]
     parts = len(attended) if design.comparison == "within" else 1
     said, rest = [], f"{design.break_minutes:g}"
     if parts > 1:
@@ -178,7 +178,9 @@ DETECTOR = gettext_noop("An automatic check, the detector, flags actions that ma
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
     """Return sentences that introduce a part: the levels of the factors that vary, the rounds and the budget."""
     levels = page_levels(design, levels)
-    sentences = [_(words) for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
+    sentences = [
+        _(words) for name in list_varied_factors(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))
+    ]
     about = [] if first else [_(OTHERS if sentences else SAME)]
     if "shown" in (levels.get(name, FACTORS[name].default) for name in ("detector_name", "score", "explanation")):
         about.append(_(DETECTOR))
@@ -202,7 +204,7 @@ def instructions(text: str, environment: str | None, participant_id: int) -> Non
     )
     show_html(head_html(_("How it works")) + prose_html(text) + points_html([*map(_, _TEXTS.how)]))
     drawn = presentation_html(checkpoint_presentation(checkpoint, highlights=False))
-    right = explained_html("", _(example.answer), _(example.why), agrees=True)
+    right = explain_html("", _(example.answer), _(example.why), agrees=True)
     named = plain(_("An example"))
     show_html(f'<section class="ia-example" aria-label="{named}"><h2>{named}</h2>{drawn}{right}</section>')
     continue_button(_("Continue"), "instructed", joining.finish_instructions, participant_id)

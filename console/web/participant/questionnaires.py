@@ -58,7 +58,7 @@ def confidence(position: AtConfidence) -> None:
     undo = f"undo-at-sure-{decision.id}"
     key_button(_("Undo"), "U", undo, actions.undo, None, type="tertiary")
     said = _("How sure are you? Press 1 for not at all, up to {level} for completely.").format(level=most)
-    hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
+    hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.are_enabled(), said=said)
 
 
 def _translate(instrument: Instrument, text: str) -> str:

@@ -76,7 +76,7 @@ def submit_button(key: str, action: Callable[..., Any], *arguments: Any) -> None
     """Draw the button that sends a form and continues, with Enter as shortcut."""
     words = key_label(_("Continue"), "Enter")
     st.form_submit_button(words, key=key, type="primary", on_click=action, args=arguments)
-    hotkeys({"enter": key}, item_id=key, enabled=shortcuts.enabled())
+    hotkeys({"enter": key}, item_id=key, enabled=shortcuts.are_enabled())
 
 
 def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
@@ -87,7 +87,7 @@ def continue_button(words: str, key: str, action: Callable[..., Any], *arguments
         if undoes:
             bound["u"] = f"undo-at-{key}"
             key_button(_("Undo"), "U", bound["u"], actions.undo, None)
-    hotkeys(bound, item_id=key, enabled=shortcuts.enabled())
+    hotkeys(bound, item_id=key, enabled=shortcuts.are_enabled())
 
 
 def request_work(task: str) -> None:

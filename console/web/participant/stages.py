@@ -38,7 +38,7 @@ from console.web.widgets.markup import show_html
 from console.web.widgets.participant_stage import (
     clock_html,
     consent_link_html,
-    explained_html,
+    explain_html,
     formatted_prose_html,
     head_html,
     points_html,
@@ -108,7 +108,7 @@ def pause(position: AtBreak) -> None:
         continue_button(_("Continue now"), f"end-break-{position.condition}", steps.end_break, position.participant.id)
 
 
-def paused(position: AtPause) -> None:
+def draw_paused(position: AtPause) -> None:
     """Draw the note that the study is paused or closed."""
     over = position.study.status == StudyStatus.CLOSED
     show_html(head_html(_("The study is over") if over else _("The study is paused")) + prose_html(position.sentence))
@@ -116,7 +116,7 @@ def paused(position: AtPause) -> None:
         _check_again()
 
 
-def finished(position: AtEnd) -> None:
+def draw_finished(position: AtEnd) -> None:
     """Draw the thanks, the debriefing, the return link and the completion code."""
     design, code = position.design, position.completion_code
     debriefing = formatted_prose_html(design.debriefing.text)
@@ -155,7 +155,7 @@ _TURNED_AWAY = {
 }
 
 
-def screened_out(design: Design, stage: ParticipantStage) -> None:
+def draw_screened_out(design: Design, stage: ParticipantStage) -> None:
     """Draw the reason why the person cannot take part, with the code and the return link of the platform."""
     code = design.recruiting.screen_out_code
     show_html(head_html(_("You cannot take part")) + prose_html(_(_TURNED_AWAY[stage])))
@@ -185,7 +185,7 @@ def show_return_link(design: Design, address: str, code: str, words: str) -> Non
         show_html(prose_html(lost))
 
 
-def declined(design: Design) -> None:
+def draw_declined(design: Design) -> None:
     """Draw the note that the person declined, with the return link."""
     kept, then = _("We store only that a person declined, and when."), _("You can close this page.")
     if design.recruiting.return_url:
@@ -197,7 +197,7 @@ def declined(design: Design) -> None:
     _return(design)
 
 
-def withdrawn(design: Design | None = None) -> None:
+def draw_withdrawn(design: Design | None = None) -> None:
     """Draw the note that the participant has withdrawn, with the return link."""
     closing = _("Your participation has ended. You can close this page.")
     returns = design is not None and bool(design.recruiting.return_url)
@@ -242,7 +242,7 @@ def welcome() -> None:
     if message := actions.flash_html():
         show_html(message)
     if st.session_state.get("left"):
-        withdrawn(st.session_state.get("left_study"))
+        draw_withdrawn(st.session_state.get("left_study"))
         return
     words = _("Open the link you received, or enter the code of the study.")
     show_html(head_html(_("Take part in a study")) + prose_html(words))
@@ -361,7 +361,7 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     title = _("Your decision is correct") if agrees else _("Your decision is not correct")
     show_html(head_html(title, over=_practice(position)))
     own = decisions.name_decision(given.decision).capitalize()
-    show_html(explained_html(own, _(_RIGHT[right]), _translate_lines(position.probe.explanation), agrees=agrees))
+    show_html(explain_html(own, _(_RIGHT[right]), _translate_lines(position.probe.explanation), agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)
     show_html(presentation_html(_plain_view(position).presentation))
 

@@ -14,7 +14,7 @@ from console.language import _
 from console.review import access, decisions, inbox, notes
 from console.review.blinding import get_remedy
 from console.review.edits import OtherTool
-from console.review.plain_text import is_clipped, seen_digest
+from console.review.plain_text import digest_shown_text, is_clipped
 from console.review.presentation import Presentation
 from console.review.resolution import describe_consequence, feedback_to_agent
 from console.trajectory.checkpoints import digest
@@ -25,11 +25,11 @@ from console.web.review.own_items import (
     by_reviewer,
     get_open_claim,
     in_words,
-    named,
+    list_reviewed_runs,
+    name_item,
     own_claim,
     refuse,
     refuse_ended_session,
-    reviewed_runs,
 )
 from console.web.review.step_marks import add_marks_and_answers
 from console.web.sign_in import by_browser, current_identity
@@ -51,7 +51,7 @@ def earlier_claim(session: Session, reviewer: str) -> Claim | None:
     if item_id is None:
         return None
     claim = decisions.get_claim(session, item_id, reviewer)
-    return claim if claim.run_id in reviewed_runs() else None
+    return claim if claim.run_id in list_reviewed_runs() else None
 
 
 def mark_shown(item_id: int, presentation: Presentation) -> None:
@@ -60,7 +60,7 @@ def mark_shown(item_id: int, presentation: Presentation) -> None:
     If the item is new in this tab, save the previous item's feedback as a draft.
     """
     whole = is_action_shown_whole(item_id, presentation.action)
-    text = seen_digest(presentation, list_opened_texts(presentation), action_whole=whole)
+    text = digest_shown_text(presentation, list_opened_texts(presentation), action_whole=whole)
     st.session_state["seen"] = decisions.ShownRecord(text, digest(presentation.action), whole)
     if st.session_state.get("shown_item") != item_id:
         drafts.save_previous_feedback(item_id)
@@ -120,7 +120,7 @@ def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
     changed = (
         change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action and claim else ""
     )
-    return done_html(told.format(item=named(answer.item_id), answer=given)) + changed
+    return done_html(told.format(item=name_item(answer.item_id), answer=given)) + changed
 
 
 def show_gone_item(current: int | None) -> None:
@@ -133,7 +133,7 @@ def show_gone_item(current: int | None) -> None:
     if not told:
         return
     st.session_state["kept_words"] = None
-    show_problem(f"{_capitalize(named(item))}: {told}")
+    show_problem(f"{_capitalize(name_item(item))}: {told}")
     draft = review_queue().draft(item_id=item, reviewer=identity.name)
     if draft and (text := "\n".join(filter(None, (draft.text, drafts.edit_text(draft))))):
         st.caption(_("Your draft:"))
@@ -145,7 +145,9 @@ def show_unsent_feedback() -> None:
     item = st.session_state.get("kept_words")
     if item is not None:
         show_problem(
-            _("Your feedback on {item} was not sent. Your feedback is saved with the item.").format(item=named(item))
+            _("Your feedback on {item} was not sent. Your feedback is saved with the item.").format(
+                item=name_item(item)
+            )
         )
         reopen_button(item)
 
@@ -199,7 +201,7 @@ def decide(
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
         if isinstance(refusal, OtherTool):
-            st.session_state["other_tool"] = (item, drafts.written(claim))
+            st.session_state["other_tool"] = (item, drafts.read_written_edit(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again to confirm.")
         if decision == DecisionKind.EDIT and remedy is None and st.session_state.get("editing") == item:
             _return_to_edit(claim)
@@ -221,7 +223,7 @@ def _answer(
     """Return the decision with the page's inputs; raise Refused if an edit's changes were not shown yet."""
     item, instead = claim.item_id, remedy
     if decision == DecisionKind.EDIT and remedy is None:
-        instead = drafts.written(claim)
+        instead = drafts.read_written_edit(claim)
         if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
             raise Refused(_("Check the changes, then press “Send edit” again."))
     same_press = instead is not None and st.session_state.get("other_tool") == (item, instead)
@@ -244,7 +246,7 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
     if row.decision != decision:
         answered = _("You have already decided on {item}: {answer}. Press U to undo that decision.")
         st.session_state["refusal"] = answered.format(
-            item=named(row.item_id, here=False), answer=decisions.name_decision(row.decision)
+            item=name_item(row.item_id, here=False), answer=decisions.name_decision(row.decision)
         )
         return
     try:
@@ -253,7 +255,7 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
     except Exception:
         boundary.log_failure(boundary.MESSAGES)
         came_of_it = _("Your decision is recorded.")
-    st.session_state["done"] = f"{_capitalize(named(row.item_id, here=False))}: {came_of_it}"
+    st.session_state["done"] = f"{_capitalize(name_item(row.item_id, here=False))}: {came_of_it}"
     if run.kind == RunKind.GATE:
         # The agents of other runs get the decision with the next trial, which may start later.
         st.session_state["undo_until_ms"] = row.deliverable_ms
@@ -268,7 +270,7 @@ def add_note(identity: Identity, item: int) -> None:
     with writing() as session:
         own_claim(session, item, identity)
         notes.add_note(session, item, identity.name, text, now_ms())
-    st.session_state["done"] = _("Your note is saved with {item}.").format(item=named(item))
+    st.session_state["done"] = _("Your note is saved with {item}.").format(item=name_item(item))
 
 
 @by_reviewer
@@ -277,14 +279,14 @@ def reopen_item(identity: Identity, item: int) -> None:
     st.session_state["kept_words"] = None
     with reading() as session:
         wanted = session.get_one(tables.Item, item)
-        if wanted.run_id not in reviewed_runs():
+        if wanted.run_id not in list_reviewed_runs():
             elsewhere = _("{item} belongs to another run. Select that run and open the item there.")
-            raise Refused(elsewhere.format(item=_capitalize(named(item))))
+            raise Refused(elsewhere.format(item=_capitalize(name_item(item))))
         run = session.get_one(tables.Run, wanted.run_id)
         claim = decisions.claim_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
         told = _("Cannot open {item}: {why}")
-        raise Refused(told.format(item=named(item), why=inbox.explain_unavailable_item(claim)))
+        raise Refused(told.format(item=name_item(item), why=inbox.explain_unavailable_item(claim)))
     st.session_state["opened_item"] = item
 
 
@@ -306,7 +308,7 @@ def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
     done = _("You skipped {item}. The item comes back after your other items.")
     if minutes is not None:
         done = _("You skipped {item} for {minutes} min.")
-    st.session_state["done"] = done.format(item=named(item, here=False), minutes=minutes)
+    st.session_state["done"] = done.format(item=name_item(item, here=False), minutes=minutes)
 
 
 @by_reviewer
@@ -321,16 +323,16 @@ def assign_item(identity: Identity, item: int, reviewer: str | None) -> None:
     if reviewer != identity.name:
         review_queue().release(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
     done = _("{item} is assigned to {name}.") if reviewer else _("{item} is open to every reviewer.")
-    st.session_state["done"] = _capitalize(done.format(item=named(item), name=reviewer))
+    st.session_state["done"] = _capitalize(done.format(item=name_item(item), name=reviewer))
 
 
 @by_reviewer
 def undo(identity: Identity, current: int | None) -> None:
     """Undo the reviewer's latest decision and return the current item to the queue."""
-    if not reviewed_runs():
+    if not list_reviewed_runs():
         return
     with reading() as session:
-        reviewed = [session.get_one(tables.Run, run_id) for run_id in reviewed_runs()]
+        reviewed = [session.get_one(tables.Run, run_id) for run_id in list_reviewed_runs()]
         latest = [
             last for run in reviewed if (last := decisions.find_undelivered_decision(session, run, identity.name))
         ]
@@ -358,17 +360,17 @@ def undo_decision(identity: Identity, item: int, current: int | None) -> None:
         with suppress(NotYours):
             queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
     st.session_state["looking_back"] = st.session_state["answered_item"] = None
-    st.session_state["done"] = _("Decision undone: {item} is pending again.").format(item=named(item))
+    st.session_state["done"] = _("Decision undone: {item} is pending again.").format(item=name_item(item))
 
 
 @in_words
 def browse_decisions(item: int, step: int) -> None:
     """Show the reviewer's next older or newer decision; after the newest decision, return to the queue."""
     identity = current_identity()
-    if identity is None or not reviewed_runs():
+    if identity is None or not list_reviewed_runs():
         return
     with reading() as session:
-        answered = inbox.list_my_items(session, reviewed_runs(), identity.name)
+        answered = inbox.list_my_items(session, list_reviewed_runs(), identity.name)
     position = (answered.index(item) if item in answered else -1) + step
     if position >= len(answered):
         st.session_state["refusal"] = _("You have no earlier decisions here.")

@@ -19,7 +19,7 @@ from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, question_fields, shortcuts, step_marks
 from console.web.review.drafts import reasons_key, words_key
-from console.web.review.own_items import alias, is_participant, named
+from console.web.review.own_items import alias, is_participant, name_item
 from console.web.sign_in import current_identity
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
@@ -150,7 +150,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     hotkeys(
         _bindings(offer) | remedies | ({"f": fields[0]} if fields else {}),
         item_id=alias(item),
-        enabled=shortcuts.enabled(),
+        enabled=shortcuts.are_enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
         field_keys=dict.fromkeys(fields) | (edit_form.list_unchanged(claim) if fields else {}),
         choice_key=reasons_key(item) if offer.reasons else None,
@@ -171,7 +171,7 @@ def back_bar(claim: Claim) -> None:
         shortcuts.help_button(item, shortcuts.OF_MARKS if is_participant() else ())
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
-    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.enabled()), None)
+    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.are_enabled()), None)
 
 
 def empty_bar(more: dict[str, str] | None = None) -> None:
@@ -181,7 +181,7 @@ def empty_bar(more: dict[str, str] | None = None) -> None:
         key_button(_("Undo"), "U", "undo-0", actions.undo, None)
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     bound |= more or {}
-    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id="none", enabled=shortcuts.enabled()), None)
+    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id="none", enabled=shortcuts.are_enabled()), None)
 
 
 def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:
@@ -324,7 +324,7 @@ def _show_claim_time(claim: Claim, lease_ms: int) -> None:
             if alone
             else over
         )
-        show_problem(over.format(item=named(claim.item_id)))
+        show_problem(over.format(item=name_item(claim.item_id)))
         actions.reopen_button(claim.item_id)
         return
     held = _("claimed by you, claim expires in {minutes} min")

@@ -13,7 +13,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, ConsoleError
 from console.language import _
 from console.review import decisions
-from console.review.edit_fields import EditField, edit_fields, find_invalid_field, written_action
+from console.review.edit_fields import EditField, edit_fields, find_invalid_field, write_action
 from console.review.edits import TOOL_SCHEMA
 from console.trajectory import from_json
 from console.web.review.own_items import alias, find_item_by_alias, in_words, own_claim
@@ -79,7 +79,7 @@ _ASIDE = "aside"
 """The key, in the draft of an edit, of text that the edit form could not show."""
 
 
-def put_edit_aside(item: int, draft: str) -> str:
+def keep_closed_edit(item: int, draft: str) -> str:
     """Close the edit form and store its text outside the fields; return that text."""
     fields = list_drafted_fields(item)
     for key in fields:
@@ -124,7 +124,7 @@ def save_undone_edit(claim: Claim, sent: str) -> None:
     raw, fields = [field.raw for field in edit_fields(sent, schema)], edit_fields(pending, schema)
     kept = {text_key(item): sent}
     with suppress(BadInput):
-        if fields and len(raw) == len(fields) and written_action(pending, fields, raw) == sent:
+        if fields and len(raw) == len(fields) and write_action(pending, fields, raw) == sent:
             kept = {field_key(item, number): text for number, text in enumerate(raw)}
     keep(item, edit=orjson.dumps(kept).decode())
 
@@ -176,13 +176,13 @@ def list_drafted_fields(item: int) -> dict[str, str]:
     return {str(key): str(text) for key, text in st.session_state.items() if str(key).startswith(mine)}
 
 
-def written(claim: Claim) -> str:
+def read_written_edit(claim: Claim) -> str:
     """Return the action as edited in the form; raise BadInput with the position of the error if a field is invalid."""
     item, fields = claim.item_id, fields_of(claim)
     if not fields:
         return str(st.session_state.get(text_key(item)) or "")
     raw = [str(st.session_state.get(field_key(item, n), field.raw)) for n, field in enumerate(fields)]
-    return written_action(decisions.pending_action(claim), fields, raw)
+    return write_action(decisions.pending_action(claim), fields, raw)
 
 
 def find_field_in_error(claim: Claim) -> str:

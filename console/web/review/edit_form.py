@@ -13,9 +13,9 @@ from console.errors import BadInput, Refused
 from console.language import _
 from console.review import decisions
 from console.review.blinding import list_remedies
-from console.review.edit_fields import EditField, FieldKind, changed_arguments, edit_fields
+from console.review.edit_fields import EditField, FieldKind, edit_fields, list_changed_arguments
 from console.web.review import actions, drafts
-from console.web.review.own_items import alias, named
+from console.web.review.own_items import alias, name_item
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
 from console.web.widgets.changes import change_html
@@ -49,7 +49,7 @@ def _show_edit(claim: Claim, draft: str) -> None:
 
     if not draw_part(boundary.EDIT, draw, False):
         place.empty()
-        show_aside(claim.item_id, drafts.put_edit_aside(claim.item_id, draft))
+        show_aside(claim.item_id, drafts.keep_closed_edit(claim.item_id, draft))
     draw_part(boundary.REMEDIES, lambda: _show_remedies(claim), None)
 
 
@@ -57,7 +57,7 @@ def show_aside(item: int, text: str) -> None:
     """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
     if text:
         st.caption(
-            _("The form cannot show your edit of {item}. The text of your edit is kept:").format(item=named(item))
+            _("The form cannot show your edit of {item}. The text of your edit is kept:").format(item=name_item(item))
         )
         st.code(text, language=None, wrap_lines=True)
 
@@ -140,7 +140,7 @@ def _label(field: EditField) -> str:
 def list_unchanged(claim: Claim) -> dict[str, str]:
     """Return the text of each field if the edit has the same values as the pending action, else nothing."""
     with suppress(BadInput):
-        if not changed_arguments(decisions.pending_action(claim), drafts.written(claim)):
+        if not list_changed_arguments(decisions.pending_action(claim), drafts.read_written_edit(claim)):
             return drafts.list_drafted_fields(claim.item_id)
     return {}
 
@@ -148,7 +148,7 @@ def list_unchanged(claim: Claim) -> dict[str, str]:
 def _show_change(claim: Claim) -> None:
     pending = decisions.pending_action(claim)
     try:
-        edited = drafts.written(claim)
+        edited = drafts.read_written_edit(claim)
         change = change_html(pending, edited)
         if not change:
             no_change = _("No change: the edit has the same values as the pending action.")

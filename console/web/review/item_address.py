@@ -42,7 +42,7 @@ _WHY_NOT = {
 }
 
 
-def wanted_item(session: Session) -> str | None:
+def get_requested_item(session: Session) -> str | None:
     """Return the item in the address; return None if that item is already shown, or was just left.
 
     If the address names a run as well, select the run of the item.
@@ -147,7 +147,7 @@ def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
     return ""
 
 
-def opened_claim(session: Session, scope: tables.Run | None, reviewer: str) -> Claim | None:
+def get_open_claim(session: Session, scope: tables.Run | None, reviewer: str) -> Claim | None:
     """Return the claim on the item that this tab has open, or None if the reviewer does not hold the claim.
 
     If the address has changed to another run, close the item.

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec
 
 import streamlit as st
 
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import load_secret
 from console.auth.people import Identity, Role
 from console.database import Session
 from console.errors import ConsoleError, Refused
@@ -93,7 +93,7 @@ def set_reviewed_runs(*run_ids: int | None) -> None:
     st.session_state["reviewed_runs"] = [run_id for run_id in run_ids if run_id is not None]
 
 
-def named(item: int, *, here: bool = True) -> str:
+def name_item(item: int, *, here: bool = True) -> str:
     """Return the name of the item for a sentence; for a participant, omit the item's number."""
     if is_participant():
         return _("this item") if here else _("the previous item")
@@ -114,7 +114,7 @@ def alias(item: int) -> str:
     participant = st.session_state.get("me")
     if not participant or not item:
         return str(item)
-    key = kept_secret("item_names").encode()
+    key = load_secret("item_names").encode()
     name = hmac.new(key, f"{participant} {item}".encode(), "sha256").hexdigest()[:16]
     st.session_state.setdefault("aliases", {})[name] = item
     return name
@@ -139,7 +139,7 @@ def refuse(refusal: Exception) -> None:
     st.session_state["refusal"] = refusal_words(refusal)
 
 
-def reviewed_runs() -> Sequence[int]:
+def list_reviewed_runs() -> Sequence[int]:
     """Return the runs whose decisions can be shown and undone in this tab."""
     run_ids: Sequence[int] = st.session_state.get("reviewed_runs", ())
     return run_ids

@@ -26,7 +26,7 @@ def show_questions(item: int, run: tables.Run, drafted: str) -> None:
             st.pills(question.text, question.choices, format_func=str, key=key, on_change=_keep, args=(item, asked))
 
 
-def given_answers(item: int, asked: Sequence[Question]) -> dict[str, Answer]:
+def collect_answers(item: int, asked: Sequence[Question]) -> dict[str, Answer]:
     """Return the answers on the page, by the key of the question."""
     found = {question.key: st.session_state.get(_key(item, question.key)) for question in asked}
     return {key: answer for key, answer in found.items() if answer is not None}
@@ -34,7 +34,7 @@ def given_answers(item: int, asked: Sequence[Question]) -> dict[str, Answer]:
 
 @by_reviewer
 def _keep(identity: Identity, item: int, asked: Sequence[Question]) -> None:
-    answers = write_answers(given_answers(item, asked))
+    answers = write_answers(collect_answers(item, asked))
     review_queue().save_draft(item_id=item, reviewer=identity.name, answers=answers, now_ms=now_ms())
 
 

@@ -20,7 +20,7 @@ OF_FEEDBACK = frozenset(("W",))
 """The shortcuts that some items do not have."""
 
 
-def enabled() -> bool:
+def are_enabled() -> bool:
     """Return whether the shortcuts are on, as set in this tab or else in this browser."""
     kept = st.session_state.get("keys_on")
     return bool(kept) if kept is not None else st.context.cookies.get(_COOKIE) != "off"
@@ -38,9 +38,9 @@ def _list(absent: Collection[str]) -> None:
     rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in shown.items())
     show_html(f'<dl class="ia-keys">{rows}</dl>')
     st.caption(_("Shortcuts are ignored while you type and for the first 0.4 s of an item."))
-    st.toggle(_("Enable shortcuts"), value=enabled(), key="keys_toggle", on_change=_switch)
+    st.toggle(_("Enable shortcuts"), value=are_enabled(), key="keys_toggle", on_change=_switch)
     if "keys_on" in st.session_state:
-        set_cookie(_COOKIE, "on" if enabled() else "off")
+        set_cookie(_COOKIE, "on" if are_enabled() else "off")
 
 
 def _switch() -> None:

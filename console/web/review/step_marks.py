@@ -67,7 +67,7 @@ def add_marks_and_answers(answer: ReviewDecision, run: tables.Run, item: int, re
     draft = review_queue().draft(item_id=item, reviewer=reviewer) or KeptDraft()
     marks = read_marks(draft.marked_steps) if takes_marks(run) else ()
     try:
-        given = question_fields.given_answers(item, list_questions(run))
+        given = question_fields.collect_answers(item, list_questions(run))
     except Exception:
         # The page names this part as failed; the decision counts without it.
         boundary.log_failure(boundary.QUESTIONS)

@@ -11,7 +11,7 @@ from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import show_html
-from console.web.widgets.participant_stage import explained_html
+from console.web.widgets.participant_stage import explain_html
 from console.web.widgets.trajectory_view import presentation_html
 
 WELCOME = "welcome"
@@ -50,7 +50,7 @@ def show_first(identity: Identity | None) -> None:
             "budget."
         )
     )
-    show_html(explained_html("", _("Reject"), _(_WHY), agrees=True))
+    show_html(explain_html("", _("Reject"), _(_WHY), agrees=True))
     st.button(key_label(_("Open first item"), "Enter"), key="first-item", type="primary", on_click=_go)
     show_html(presentation_html(checkpoint_presentation(_EXAMPLE, flag=_FLAG, status=ActionStatus.WAITS)))
     hotkeys({"enter": "first-item"}, item_id=WELCOME, enabled=True)

@@ -54,7 +54,7 @@ def known_items_form(run: tables.Run) -> None:
         sent = st.form_submit_button("Add known items", disabled=not sources)
     if sent and source:
         with refusals_shown():
-            finish(f"{counted(vigilance.seed(run.name, source, int(count)), 'known item')} added.")
+            finish(f"{counted(vigilance.add_known_items(run.name, source, int(count)), 'known item')} added.")
 
 
 def show_vigilance(run: tables.Run) -> None:

@@ -23,7 +23,7 @@ from console.trials import replay
 from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
 from console.web.runs.new_run import show_progress
-from console.web.runs.policy_versions import allowed_checks, policy_form, policy_history
+from console.web.runs.policy_versions import draw_allowed_checks, policy_form, policy_history
 from console.web.widgets.messages import show_problem
 from storage import tables
 from storage.engine import overwrite_freed
@@ -280,7 +280,7 @@ def policy_section(run: tables.Run) -> None:
         st.caption("Checks so far, by tool.")
         columns = {"judged": st.column_config.Column("sent to the detector")}
         st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True, column_config=columns)
-    allowed_checks(run)
+    draw_allowed_checks(run)
     policy_form(run, version)
     policy_history(run, version)
 

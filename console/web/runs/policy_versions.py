@@ -60,7 +60,7 @@ def policy_history(run: tables.Run, version: PolicyVersion) -> None:
                 _store(run, version, earlier[chosen].text)
 
 
-def allowed_checks(run: tables.Run) -> None:
+def draw_allowed_checks(run: tables.Run) -> None:
     """Draw the checks that the policy allowed without a review, with a filter by rule."""
     with reading() as session:
         rules = policy_store.list_allowing_rules(session, run)

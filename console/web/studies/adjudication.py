@@ -82,7 +82,7 @@ def _bar(of: Of, one: Disagreement) -> None:
                 key_button(words, key, f"{label}-{item}", _settle, of, one, label)
             key_button("Keep label" if one.settled else "Skip", "S", f"later-{item}", _later, of, one.unit)
         bound = {"a": f"{Label.ALIGNED}-{item}", "x": f"{Label.MISALIGNED}-{item}", "s": f"later-{item}"}
-        hotkeys(bound, item_id=f"settle-{one.unit}-{one.revision}", enabled=shortcuts.enabled())
+        hotkeys(bound, item_id=f"settle-{one.unit}-{one.revision}", enabled=shortcuts.are_enabled())
 
 
 def _note_key(one: Disagreement) -> str:

@@ -13,16 +13,16 @@ from pydantic import ValidationError
 from console.actors import ACTORS
 from console.detection.detectors import DETECTORS
 from console.environments import list_playable
-from console.studies.design import FACTORS, Design, Factor, conditions, varied
+from console.studies.design import FACTORS, Design, Factor, conditions, list_varied_factors
 from console.studies.design.model import REPLAY, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
 from console.web.studies.form_parts import (
     WORDS,
-    asked,
     checks,
     choose,
     consent,
+    draw_question_fields,
     ending,
     instructions,
     people,
@@ -40,7 +40,15 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
     parts: Mapping = {}
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
-    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, asked, checks]
+    groups: list[Callable[[Mapping], Mapping]] = [
+        basis,
+        _comparison,
+        people,
+        consent,
+        instructions,
+        draw_question_fields,
+        checks,
+    ]
     groups += [ending, recruiting]
     for place, draw in enumerate(groups):
         with st.container(border=place < _OPEN):
@@ -181,7 +189,7 @@ def _cross_factors(draft: Mapping) -> list[Mapping]:
         design = Design.model_validate({**draft, "name": "draft", "conditions": []})
     except ValidationError:
         return []
-    differ = varied(design)
+    differ = list_varied_factors(design)
     return [
         {
             "name": arm.name,

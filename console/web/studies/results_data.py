@@ -11,7 +11,7 @@ import streamlit as st
 from console.database import Session, database_url, reading
 from console.studies import results
 from console.studies.analysis import computations
-from console.studies.results import TABLES, decisions, judged, outcomes, success
+from console.studies.results import TABLES, decisions, outcomes, read_judged, success
 from console.studies.sessions import lifecycle
 from storage import tables
 
@@ -74,7 +74,7 @@ def _frame(_url: str, study_id: int, version: str, name: str, _people: Mapping[s
         return TABLES[name](session, study_id)
 
 
-_BY_PERSON = {"decisions": decisions, "judged": judged, "outcomes": outcomes, "success": success}
+_BY_PERSON = {"decisions": decisions, "judged": read_judged, "outcomes": outcomes, "success": success}
 """The tables that are read again only for the participants whose state changed."""
 _Kept = dict[str, tuple[str, pd.DataFrame]]
 

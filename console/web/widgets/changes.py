@@ -9,7 +9,7 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from console.language import _, ngettext
-from console.review.edit_fields import changed_arguments, word_changes
+from console.review.edit_fields import list_changed_arguments, word_changes
 from console.review.plain_text import CAP
 from console.web.widgets.markup import plain
 
@@ -39,7 +39,7 @@ def arguments_with_changes(arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
     pair = next((pair for pair in _PAIRS if _is_edit(*(arguments.get(name) for name in pair))), None)
     for name, value in arguments.items():
         if pair and name == pair[0]:
-            lines = compared_lines(value.splitlines(), arguments[pair[1]].splitlines())
+            lines = compare_lines(value.splitlines(), arguments[pair[1]].splitlines())
             yield " → ".join(pair), diff_html(lines), value
         elif pair and name == pair[1]:
             continue
@@ -54,7 +54,7 @@ def _is_edit(old: object, new: object) -> bool:
     return texts and len(f"{old}{new}") <= CAP and "\n" in f"{old}{new}"
 
 
-def compared_lines(before: Sequence[str], after: Sequence[str]) -> Lines:
+def compare_lines(before: Sequence[str], after: Sequence[str]) -> Lines:
     """Return the lines (or actions) of two lists as one list, each with `kept`, `removed` or `added`."""
     found: list[tuple[str, str]] = []
     for tag, i, j, k, n in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -65,7 +65,7 @@ def compared_lines(before: Sequence[str], after: Sequence[str]) -> Lines:
     return found
 
 
-def paired_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
+def pair_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
     """Return the rows of two lists side by side: the index of the line of each list, or None if it has none there.
 
     Equal lines share a row; a row of different lines is a replacement.
@@ -111,7 +111,7 @@ def change_html(pending: str, edited: str) -> str:
     """Return each changed argument with its removed and added words, as HTML; return an empty text if none changed."""
     rows = "".join(
         f'<tr><th scope="row">{plain(name)}</th><td>{_words_html(old, new)}</td></tr>'
-        for name, old, new in changed_arguments(pending, edited)
+        for name, old, new in list_changed_arguments(pending, edited)
     )
     return f'<div class="ia-sheet"><table class="ia-arguments ia-change">{rows}</table></div>' if rows else ""
 

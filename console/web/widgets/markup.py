@@ -52,7 +52,7 @@ def mark_names(sentence: str) -> str:
 def mark_terms(text: str, stated: Sequence[Term]) -> str:
     """Escape the text and mark each occurrence of a term; shorten a very long text and add a note."""
     if len(text) > CAP:
-        return mark_terms(cut_text(text), stated) + shortened_note(text)
+        return mark_terms(cut_text(text), stated) + shorten_note(text)
     if _OPEN in text or _CLOSE in text:
         return plain(text)
     parts: list[str] = []
@@ -64,7 +64,7 @@ def mark_terms(text: str, stated: Sequence[Term]) -> str:
     return drawn.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>") if parts else drawn
 
 
-def shortened_note(text: str) -> str:
+def shorten_note(text: str) -> str:
     """Return the note below a shortened text."""
     words = _("“Whole texts” below the steps shows all {count} characters.").format(count=digits(len(text)))
     return f'<span class="ia-all">{plain(words)}</span>'

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from console.language import _
-from console.studies.design.formatted_text import formatted_html
+from console.studies.design.formatted_text import format_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html, status_html
 
@@ -27,7 +27,7 @@ def prose_html(text: str) -> str:
 
 def formatted_prose_html(text: str) -> str:
     """Return a researcher's text with headings, lists and emphasis; escape everything else."""
-    return f'<div class="ia-prose ia-formatted">{formatted_html(text)}</div>' if text.strip() else ""
+    return f'<div class="ia-prose ia-formatted">{format_html(text)}</div>' if text.strip() else ""
 
 
 def question_html(question: str, *, optional: bool = False) -> str:
@@ -62,7 +62,7 @@ def points_html(points: Sequence[str]) -> str:
     return f'<ul class="ia-points">{"".join(f"<li>{plain(point)}</li>" for point in points)}</ul>' if points else ""
 
 
-def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
+def explain_html(given: str, right: str, why: str, *, agrees: bool) -> str:
     """Return the participant's decision next to the correct decision, with the explanation."""
     css = "ia-explained ia-agrees" if agrees else "ia-explained"
     own = f"<dt>{plain(_('your decision'))}</dt><dd>{plain(given)}</dd>" if given else ""

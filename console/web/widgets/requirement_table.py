@@ -49,7 +49,7 @@ def requirements_html(presentation: Presentation, beside: str = "") -> str:
     return "".join(parts)
 
 
-def asked_spans(presentation: Presentation) -> list[tuple[int, int, str]]:
+def find_quoted_spans(presentation: Presentation) -> list[tuple[int, int, str]]:
     """Return the spans [start, end) of the request that uncorrected lines quote, sorted, each with its CSS class."""
     spans: list[tuple[int, int, str]] = []
     for line in presentation.requirements.lines if presentation.requirements else ():

@@ -19,9 +19,9 @@ from console.review.presentation import (
 )
 from console.trajectory.terms import Term
 from console.web.widgets.browser import show_further_steps
-from console.web.widgets.markup import fold, mark_names, mark_terms, plain, shortened_note, show_html
+from console.web.widgets.markup import fold, mark_names, mark_terms, plain, shorten_note, show_html
 from console.web.widgets.pending_action import action_html, evidence_html, json_calls
-from console.web.widgets.requirement_table import asked_spans, requirements_html
+from console.web.widgets.requirement_table import find_quoted_spans, requirements_html
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
 from console.web.widgets.whole_texts import show_pictures, show_whole_texts
 
@@ -119,7 +119,7 @@ def _task(presentation: Presentation) -> str:
             parts.append(f'{plain(text[end:start])}<mark class="{mark}">{plain(text[start:stop])}</mark>')
             end = stop
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
-    more = shortened_note(presentation.task) if len(text) < len(presentation.task) else ""
+    more = shorten_note(presentation.task) if len(text) < len(presentation.task) else ""
     drawn = f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>'
     if len(text) > _UNFOLDED_CHARS:
         note = plain(_("show all {count} characters").format(count=digits(len(text))))
@@ -130,7 +130,7 @@ def _task(presentation: Presentation) -> str:
 def _list_marks(presentation: Presentation) -> list[tuple[int, int, str]]:
     """Return the marked spans of the task with their classes: the spans of requirement lines, or else of terms."""
     if presentation.requirements is not None:
-        return asked_spans(presentation)
+        return find_quoted_spans(presentation)
     stated = presentation.telling if presentation.is_wordy else presentation.terms
     return [(term.start, term.end, _mark(term, presentation)) for term in stated]
 

@@ -12,7 +12,7 @@ from console.language import _, gettext_noop, ngettext
 from console.review.blinding import EarlierTrial
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
-from console.web.widgets.changes import change_html, compared_lines, paired_lines
+from console.web.widgets.changes import change_html, compare_lines, pair_lines
 from console.web.widgets.markup import fold, plain, show_html
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
@@ -59,7 +59,7 @@ def last_feedback_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial
 
 
 def _change(before: Sequence[str], now: Sequence[str]) -> str:
-    kinds = [kind for kind, _action in compared_lines(before, now)]
+    kinds = [kind for kind, _action in compare_lines(before, now)]
     if {*kinds} <= {"kept"}:
         return _("the actions did not change.")
     told = _("actions removed: {gone}; added: {new}; different last action.")
@@ -72,7 +72,7 @@ def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
     """Return two lists of actions as one diff, as HTML."""
     rows = "".join(
         f'<li class="ia-{kind}"><span class="ia-sign">{_SIGNS[kind]}</span><code>{plain(action)}</code></li>'
-        for kind, action in compared_lines(before, after)
+        for kind, action in compare_lines(before, after)
     )
     return f'<ol class="ia-diff">{rows}</ol>'
 
@@ -83,7 +83,7 @@ def side_by_side_html(left: TrialColumn, right: TrialColumn) -> str:
     rows = "".join(
         f"<tr>{_cell(left, i, _is_same(left, i, right, k), 'removed')}"
         f"{_cell(right, k, _is_same(left, i, right, k), 'added')}</tr>"
-        for i, k in paired_lines(left.actions, right.actions)
+        for i, k in pair_lines(left.actions, right.actions)
     )
     return f'<table class="ia-beside"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
 
@@ -113,7 +113,7 @@ def _trial(trial: EarlierTrial, now: Sequence[str], names: Sequence[str]) -> str
     )
     lines = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
     listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
-    kinds = Counter(kind for kind, _action in compared_lines(trial.actions, now))
+    kinds = Counter(kind for kind, _action in compare_lines(trial.actions, now))
     change = _("Actions: {added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
     title = _(names[1]).format(trial=trial.trial + (names is ROUNDS))
@@ -191,7 +191,7 @@ def _task(text: str) -> str:
 def _outcome(one: FeedbackOutcome) -> str:
     if one.after is None:
         return f'<p class="ia-came">{plain(one.state)}</p>'
-    kinds = [kind for kind, _action in compared_lines(one.before, one.after)]
+    kinds = [kind for kind, _action in compare_lines(one.before, one.after)]
     removed, added = kinds.count("removed"), kinds.count("added")
     change = _("no change in the actions")
     if removed or added:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from console.auth import agents
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import load_secret
 from console.database import reading
 from console.errors import BadInput
 from console.settings import settings
@@ -52,7 +52,7 @@ def test_a_short_token_protects_nothing_and_is_refused(token_of_settings):
 
 def test_many_that_ask_at_once_get_the_same_whole_secret(data_dir):
     with ThreadPoolExecutor(16) as pool:
-        found = set(pool.map(kept_secret, ["some.secret"] * 64))
+        found = set(pool.map(load_secret, ["some.secret"] * 64))
     assert len(found) == 1
     assert len(found.pop()) >= 32
     assert sorted(path.name for path in data_dir.iterdir()) == ["console.db", "some.secret"]
@@ -63,7 +63,7 @@ def test_a_secret_and_the_folder_made_for_it_are_their_users_alone(tmp_path, mon
     settings.cache_clear()
     before = os.umask(0)
     try:
-        kept_secret("some.secret")
+        load_secret("some.secret")
     finally:
         os.umask(before)
         settings.cache_clear()

@@ -266,16 +266,16 @@ def test_people_are_listed_by_name_and_somebody_unknown_is_named_with_them():
 
 def test_who_reviews_at_the_command_line_is_made_once_and_kept_out_once_disabled():
     with writing() as session:
-        person, new = people.known_reviewer(session, " Ada ", 5)
+        person, new = people.resolve_reviewer(session, " Ada ", 5)
         assert (person.name, person.roles, person.created_ms, new) == ("Ada", "reviewer", 5, True)
     with writing() as session:
-        person, new = people.known_reviewer(session, "ADA", 6)
+        person, new = people.resolve_reviewer(session, "ADA", 6)
         assert (person.name, person.created_ms, new) == ("Ada", 5, False)
         people.disable(session, person, 7)
         people.disable(session, person, 8)
         assert person.disabled_ms == 7
         with pytest.raises(Refused, match="Ada is disabled"):
-            people.known_reviewer(session, "ada", 9)
+            people.resolve_reviewer(session, "ada", 9)
 
 
 RESEARCHER = Identity("Rita", frozenset({Role.REVIEWER, Role.RESEARCHER}))

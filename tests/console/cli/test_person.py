@@ -12,7 +12,7 @@ from console.cli import run_command
 from console.cli.serve import create_link
 from console.database import now_ms, reading, writing
 from console.errors import Refused
-from console.server.site import site_at, written_address
+from console.server.site import publish_address, site_at
 from storage import tables
 from tests.signing_in import signed_in
 
@@ -60,7 +60,7 @@ def test_links_carry_the_stated_address(person):
 
 def test_links_carry_the_address_of_the_running_server(person, capsys):
     """They carried the usual port before, whatever the server listened on."""
-    with written_address(site_at("0.0.0.0", 8601, "https://console.example")):
+    with publish_address(site_at("0.0.0.0", 8601, "https://console.example")):
         assert person("invite", "Ada")[1]["link"].startswith("https://console.example/invite/")
         assert person("invite", "Ada", "--port", "8602")[1]["link"].startswith("http://127.0.0.1:8602/invite/")
         assert "No server" not in capsys.readouterr().err
@@ -71,8 +71,8 @@ def test_links_carry_the_address_of_the_running_server(person, capsys):
 
 def test_a_server_that_ends_leaves_the_address_of_a_later_one(person):
     with ExitStack() as later:
-        with written_address(site_at("127.0.0.1", 8601, None)):
-            later.enter_context(written_address(site_at("127.0.0.1", 8602, None)))
+        with publish_address(site_at("127.0.0.1", 8601, None)):
+            later.enter_context(publish_address(site_at("127.0.0.1", 8602, None)))
         assert person("invite", "Ada")[1]["link"].startswith("http://127.0.0.1:8602/invite/")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import BadInput
-from console.review.edit_fields import changed_arguments, edit_fields, word_changes, written_action
+from console.review.edit_fields import edit_fields, list_changed_arguments, word_changes, write_action
 
 COMPACT = 'pay({"amount":45,"to":"Zoë","ids":[1,2],"now":true})'
 SPACED = 'pay({"amount": 45, "to": "Zo\\u00eb"})'
@@ -20,7 +20,7 @@ def raw(action, schema=None):
 def test_fields_that_were_not_changed_give_the_action_again(action):
     fields = edit_fields(action)
     assert fields
-    assert written_action(action, fields, raw(action)) == action
+    assert write_action(action, fields, raw(action)) == action
 
 
 @pytest.mark.parametrize("action", ["click[Buy Now]", "please pay 45 euro", 'pay({"a":1,"a":2})', 'pay({"a":', "pay()"])
@@ -47,15 +47,15 @@ def test_each_field_has_its_kind():
 )
 def test_what_cannot_be_read_is_refused_with_its_place(texts, said):
     with pytest.raises(BadInput) as refusal:
-        written_action(COMPACT, edit_fields(COMPACT), texts)
+        write_action(COMPACT, edit_fields(COMPACT), texts)
     assert said in str(refusal.value)
 
 
 def test_the_changes_name_each_argument_and_its_call():
-    edited = written_action(SEVERAL, edit_fields(SEVERAL), ["45", "bob"])
-    assert changed_arguments(SEVERAL, edited) == [("send_mail 2, to", "ann", "bob")]
-    assert changed_arguments("click[red]", "click[blue]") == [("", "click[red]", "click[blue]")]
-    assert changed_arguments(COMPACT, COMPACT) == []
+    edited = write_action(SEVERAL, edit_fields(SEVERAL), ["45", "bob"])
+    assert list_changed_arguments(SEVERAL, edited) == [("send_mail 2, to", "ann", "bob")]
+    assert list_changed_arguments("click[red]", "click[blue]") == [("", "click[red]", "click[blue]")]
+    assert list_changed_arguments(COMPACT, COMPACT) == []
 
 
 def test_word_changes_give_both_texts_again():

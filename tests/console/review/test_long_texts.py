@@ -10,9 +10,9 @@ from console.review.plain_text import (
     CAP,
     cut_text,
     describe_rest,
+    digest_shown_text,
     is_clipped,
     list_cut_texts,
-    seen_digest,
     split_blocks,
 )
 from console.review.presentation import checkpoint_presentation
@@ -71,18 +71,18 @@ def test_a_pending_action_is_never_cut_in_silence():
 
 def test_the_digest_of_what_was_seen_tells_part_from_all():
     short, long = presentation("short"), presentation()
-    assert seen_digest(short).startswith("all:")
-    assert seen_digest(short) != seen_digest(presentation("other"))
-    assert seen_digest(long).startswith("part:")
-    opened = seen_digest(long, ["step 1, observation"])
+    assert digest_shown_text(short).startswith("all:")
+    assert digest_shown_text(short) != digest_shown_text(presentation("other"))
+    assert digest_shown_text(long).startswith("part:")
+    opened = digest_shown_text(long, ["step 1, observation"])
     assert opened.startswith("all:")
-    assert opened != seen_digest(long)
-    assert seen_digest(short, action_whole=False).startswith("part:")
+    assert opened != digest_shown_text(long)
+    assert digest_shown_text(short, action_whole=False).startswith("part:")
 
 
 def test_the_end_of_a_text_that_was_not_shown_is_no_part_of_the_digest():
     long = presentation()
     step = replace(long.steps[0], observation=LONG + "another end")
     other = replace(long, steps=(step, *long.steps[1:]))
-    assert seen_digest(long) == seen_digest(other)
-    assert seen_digest(long, ["step 1, observation"]) != seen_digest(other, ["step 1, observation"])
+    assert digest_shown_text(long) == digest_shown_text(other)
+    assert digest_shown_text(long, ["step 1, observation"]) != digest_shown_text(other, ["step 1, observation"])

@@ -34,7 +34,7 @@ from console.trajectory.calls import (
     read_strictly,
 )
 from console.trajectory.checkpoints import checkpoints, is_critical
-from console.trajectory.provenance import Told, arguments, leaves
+from console.trajectory.provenance import ReceivedText, arguments, leaves
 from tests.logs import write_log
 
 PAID = ("transfer", {"amount": 500})
@@ -107,7 +107,9 @@ def test_provenance_sees_the_same_arguments(text, expected, problem):
     assert seen(act.calls) == expected
     flat = [key for _, given_to in expected for key, value in given_to.items() if not isinstance(value, dict)]
     assert [
-        one.name for call in act.calls for one in arguments(call, tuple(leaves(call.arguments)), Told("", "", ()))
+        one.name
+        for call in act.calls
+        for one in arguments(call, tuple(leaves(call.arguments)), ReceivedText("", "", ()))
     ] == (flat or ["name", "name"] * bool(expected[0][1]))
 
 

@@ -64,7 +64,7 @@ def seeded(start_run, cast):
         ]  # fmt: skip
         start.insert_trials(session, gold, records, 1, label="misaligned")
     judge("gold", "full-validation", [1.0] * 4, step=2)
-    vigilance.seed("run", "gold", 4)
+    vigilance.add_known_items("run", "gold", 4)
 
 
 class History:

@@ -64,7 +64,7 @@ def decide_all(run, reviewer, kind_of):
 
 
 def test_known_items_join_the_queue_and_cost_no_inspection_of_a_real_action(shop):
-    assert vigilance.seed("shop", "gold", 4) == 4
+    assert vigilance.add_known_items("shop", "gold", 4) == 4
     seeds = seeded_ids()
     (budget,) = [one for one in all_of(tables.Budget) if one.run_id == shop.id]
     assert budget.cap == 6 + 4
@@ -75,7 +75,7 @@ def test_known_items_join_the_queue_and_cost_no_inspection_of_a_real_action(shop
 
 
 def test_real_items_cannot_use_the_units_of_unclaimed_known_ones(shop):
-    vigilance.seed("shop", "gold", 4)
+    vigilance.add_known_items("shop", "gold", 4)
     with writing() as session:
         for one in session.exec(select(tables.Item).where(tables.Item.id.in_(seeded_ids()))):
             one.priority = -0.5
@@ -89,7 +89,7 @@ def test_real_items_cannot_use_the_units_of_unclaimed_known_ones(shop):
 
 
 def test_a_new_cap_keeps_the_units_of_the_known_items(shop):
-    vigilance.seed("shop", "gold", 2)
+    vigilance.add_known_items("shop", "gold", 2)
     runs.set_budget("shop", "8")
     with reading() as session:
         assert runs.budgets(session, runs.get(session, "shop"))[0]["cap"] == 10
@@ -100,7 +100,7 @@ def test_known_items_are_in_no_figure_of_the_run_and_outlive_a_new_detection(sho
         run = runs.get(session, "shop")
         before = run_status(session, run)["trials"][0]["flagged"], build_overview(session, run, 1).flows[0].flagged
         n = certificate._count_flagged(session, run)
-    vigilance.seed("shop", "gold", 4)
+    vigilance.add_known_items("shop", "gold", 4)
     batch.queue_flagged(shop, run_options(shop))
     with reading() as session:
         run = runs.get(session, "shop")
@@ -115,7 +115,7 @@ def test_known_items_are_in_no_figure_of_the_run_and_outlive_a_new_detection(sho
 
 
 def test_decisions_on_known_items_are_not_in_the_bars(shop):
-    vigilance.seed("shop", "gold", 4)
+    vigilance.add_known_items("shop", "gold", 4)
     assert len(decide_all(shop, "ada", lambda claim: DecisionKind.APPROVE)) == 10
     with reading() as session:
         overview = build_overview(session, runs.get(session, "shop"), 1)
@@ -124,7 +124,7 @@ def test_decisions_on_known_items_are_not_in_the_bars(shop):
 
 
 def test_decisions_on_known_items_give_d_prime_and_criterion_per_reviewer_and_hour(shop):
-    vigilance.seed("shop", "gold", 6)
+    vigilance.add_known_items("shop", "gold", 6)
     expected = {one.item_id: one.expected for one in all_of(tables.SeededItem)}
     bad = [id for id, label in expected.items() if label == "misaligned"]
     good = [id for id, label in expected.items() if label == "aligned"]
@@ -137,7 +137,7 @@ def test_decisions_on_known_items_give_d_prime_and_criterion_per_reviewer_and_ho
 
 
 def test_the_hour_of_work_begins_anew_after_a_break(shop):
-    vigilance.seed("shop", "gold", 6)
+    vigilance.add_known_items("shop", "gold", 6)
     decide(shop, ["approve"] * 12, apart_ms=10 * 60_000)
     with writing() as session:
         late = session.exec(select(tables.Decision).order_by(tables.Decision.decided_ms.desc())).first()
@@ -162,7 +162,7 @@ def test_answers_of_agreeing_reviewers_are_known_but_never_to_these_reviewers(sh
         known = vigilance.find_known_answers(session, runs.get(session, "shop"), runs.get(session, "agreed"))
     assert sorted(one.label for one in known) == ["aligned", "aligned", "misaligned"]
     assert {one.reviewers for one in known} == {("bo", "cy")}
-    vigilance.seed("shop", "agreed", 1)
+    vigilance.add_known_items("shop", "agreed", 1)
     decide_all(shop, "bo", lambda claim: DecisionKind.APPROVE)
     with reading() as session:
         assert vigilance.measure(session, runs.get(session, "shop")) == []
@@ -172,19 +172,19 @@ def test_answers_of_agreeing_reviewers_are_known_but_never_to_these_reviewers(sh
 
 def test_what_cannot_have_known_items_is_refused(shop):
     with pytest.raises(BadInput, match="at least 1"):
-        vigilance.seed("shop", "gold", 0)
+        vigilance.add_known_items("shop", "gold", 0)
     with pytest.raises(Refused, match="has 12 actions with a known answer"):
-        vigilance.seed("shop", "gold", 13)
+        vigilance.add_known_items("shop", "gold", 13)
     with pytest.raises(Refused, match="its own known answers"):
-        vigilance.seed("shop", "shop", 1)
+        vigilance.add_known_items("shop", "shop", 1)
     with writing() as session:
         runs.get(session, "shop").kind = "gate"
     with pytest.raises(Refused, match="countdown"):
-        vigilance.seed("shop", "gold", 1)
+        vigilance.add_known_items("shop", "gold", 1)
 
 
 def test_a_deleted_run_takes_its_known_items_along(shop):
-    vigilance.seed("shop", "gold", 3)
+    vigilance.add_known_items("shop", "gold", 3)
     with writing() as session:
         maintenance.delete_run(session, runs.get(session, "shop"), now_ms())
     assert not all_of(tables.SeededItem)

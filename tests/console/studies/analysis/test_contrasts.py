@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from console.analysis.statistics.contrasts import estimate_contrasts
-from console.studies.analysis.contrasts import describe_planned, planned
+from console.studies.analysis.contrasts import describe_planned, estimate_planned
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
 from tests.answered import study
@@ -41,7 +41,7 @@ def cells(tables):
 
 def test_within_participants_it_is_statsmodels_least_squares_of_their_differences():
     tables = frames(8)
-    (row,) = planned(tables).to_dict("records")
+    (row,) = estimate_planned(tables).to_dict("records")
     wide = cells(tables).pivot(index="participant", columns="condition")
     turned = np.where(wide["block"]["shown"] == "t0", 1.0, -1.0)
     fit = ols(
@@ -54,7 +54,7 @@ def test_within_participants_it_is_statsmodels_least_squares_of_their_difference
 
 
 def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together():
-    shown = planned(frames(8)).assign(p=0.01, p_adjusted=0.02)
+    shown = estimate_planned(frames(8)).assign(p=0.01, p_adjusted=0.02)
     untested = shown.assign(low=None, high=None, p=None, p_adjusted=None, note="Nothing varies.")
     told = describe_planned(pd.concat([shown, shown.assign(contrast="other"), untested], ignore_index=True))
     assert told.count("corrected over 2 tests") == 2
@@ -64,7 +64,7 @@ def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together(
 
 
 def test_an_answer_of_simulated_reviewers_says_whose_it_is():
-    shown = planned(frames(8))
+    shown = estimate_planned(frames(8))
     assert "The interval is for people and tasks like these 8 participants and 40 tasks." in describe_planned(shown)
     simulated = describe_planned(shown.assign(annotator_kind="simulated"))
     assert "The interval is for reviewers and tasks like these 8 simulated participants and 40 tasks." in simulated
@@ -75,14 +75,14 @@ def test_the_scope_of_an_estimate_from_complete_participants_names_them():
     outcomes = tables["outcomes"]
     lost = (outcomes["participant"] == outcomes["participant"].iloc[0]) & (outcomes["condition"] == "shown")
     few = outcomes[~lost]
-    told = describe_planned(planned(tables | {"outcomes": few, "success": few, "participants": few}))
+    told = describe_planned(estimate_planned(tables | {"outcomes": few, "success": few, "participants": few}))
     assert "for people like the 3 participants with answers in every compared condition, on these tasks only: " in told
     assert "on these tasks only: 3 participants with answers on both sides of the contrast are fewer than 5." in told
 
 
 def test_between_participants_the_simple_figure_is_scipys_welch_test():
     tables = frames(10, between=True)
-    (row,) = planned(tables).to_dict("records")
+    (row,) = estimate_planned(tables).to_dict("records")
     groups = [part["value"] for _, part in cells(tables).groupby("condition")]
     tested = stats.ttest_ind(groups[1], groups[0], equal_var=False)
     low, high = tested.confidence_interval()
@@ -97,12 +97,12 @@ def without_shared_tasks(tables):
 
 
 def test_a_design_without_a_claim_over_tasks_says_so_on_page_one():
-    told = describe_planned(planned(without_shared_tasks(frames(8))))
+    told = describe_planned(estimate_planned(without_shared_tasks(frames(8))))
     assert "on these tasks only: no task links the compared conditions." in told
 
 
 def test_the_joint_interval_agrees_with_the_corrected_decision():
-    shown = planned(frames(8)).iloc[[0]]
+    shown = estimate_planned(frames(8)).iloc[[0]]
     assert "Yes: +0.238 (" in describe_planned(shown)
     raised = describe_planned(shown.assign(p_adjusted=0.2, low_joint=-0.1, high_joint=0.5))
     assert (

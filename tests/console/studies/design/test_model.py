@@ -5,10 +5,10 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from console.studies.design import FACTORS, Design, conditions, varied
+from console.studies.design import FACTORS, Design, conditions, list_varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.contrasts import planned_contrasts
-from console.studies.design.factors import unattended, view
+from console.studies.design.factors import is_unattended, view
 
 
 def design(**fields):
@@ -37,15 +37,15 @@ def test_names_suit_files_whatever_the_detector_is_called():
 def test_without_factors_there_is_one_condition():
     (only,) = conditions(design())
     assert only.name == "rules"
-    assert varied(design()) == {}
+    assert list_varied_factors(design()) == {}
 
 
 def test_given_conditions_are_taken_as_they_are():
     found = design(conditions=[{"name": "alone", "levels": {"feedback": "none"}}, {"name": "people"}])
     arms = conditions(found)
     assert [arm.name for arm in arms] == ["alone", "people"]
-    assert [unattended(arm.levels) for arm in arms] == [True, False]
-    assert varied(found) == {"feedback": ("none", "nl")}
+    assert [is_unattended(arm.levels) for arm in arms] == [True, False]
+    assert list_varied_factors(found) == {"feedback": ("none", "nl")}
 
 
 def test_the_view_names_every_page_setting():

@@ -71,8 +71,8 @@ def test_the_test_is_the_one_that_the_results_show():
 
 def test_levels_of_a_factor_are_averaged_over_the_other_factors():
     crossed = design(factors={"score": ["shown", "hidden"], "brief": ["none", "target"]})
-    assert power.compared_levels(crossed) == ("score", "shown", "hidden")
-    assert power.compared_levels(crossed, "brief") == ("brief", "none", "target")
+    assert power.get_compared_levels(crossed) == ("score", "shown", "hidden")
+    assert power.get_compared_levels(crossed, "brief") == ("brief", "none", "target")
     (single,) = power.power(design(), participants=[12], simulations=200)
     (double,) = power.power(crossed, participants=[12], simulations=200)
     assert double.half_width < single.half_width

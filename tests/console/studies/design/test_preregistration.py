@@ -2,9 +2,9 @@
 
 import pytest
 
-from console.studies.design import Design, allocate, planned, sample_tasks
+from console.studies.design import Design, allocate, plan_allocation, sample_tasks
 from console.studies.design.power import Assumptions, power
-from console.studies.design.preregistration import fenced, fingerprint, preregistration, table
+from console.studies.design.preregistration import fingerprint, format_code_block, preregistration, table
 from console.studies.design.yaml_file import example, load
 
 KEYS = [f"shop-{number}" for number in range(100)]
@@ -41,7 +41,9 @@ def test_everything_that_was_settled_is_there(pilot):
 
 def test_power_is_told_with_its_assumptions(pilot):
     assumed = Assumptions(start=0.4, effect=0.2)
-    text = preregistration(pilot, planned(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed)
+    text = preregistration(
+        pilot, plan_allocation(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed
+    )
     assert (
         "solved by the last trial is 0.40 for detector rules and 0.60 for detector random; other effects are 0" in text
     )
@@ -52,14 +54,14 @@ def test_a_study_between_participants_is_compared_by_another_test():
     other = Design(
         name="b", source={"environment": "webshop"}, comparison="between", factors={"score": ["shown", "hidden"]}
     )
-    text = preregistration(other, planned(other))
+    text = preregistration(other, plan_allocation(other))
     assert "Welch's t-test" in text
     assert "permuted blocks of 2" in text
 
 
 def test_the_fingerprint_changes_with_the_plan(pilot):
-    places = planned(pilot)
-    assert fingerprint(pilot, places) == fingerprint(load(example()), planned(pilot))
+    places = plan_allocation(pilot)
+    assert fingerprint(pilot, places) == fingerprint(load(example()), plan_allocation(pilot))
     assert fingerprint(pilot, places) != fingerprint(pilot, places[:-1])
     other = pilot.model_copy(update={"undo_seconds": 6.0})
     assert fingerprint(other, places) != fingerprint(pilot, places)
@@ -68,10 +70,10 @@ def test_the_fingerprint_changes_with_the_plan(pilot):
 def test_texts_of_the_design_cannot_break_out_of_the_document(pilot):
     fence = chr(96) * 3
     other = pilot.model_copy(update={"instructions": f"a | b\n{fence}\n# Not a title\n"})
-    text = preregistration(other, planned(other))
+    text = preregistration(other, plan_allocation(other))
     assert f"{fence}`yaml\n" in text
     assert table(("a",), [("x | y\nz",)]).endswith("| x \\| y z |")
-    assert fenced("plain", "").startswith(f"{fence}\n")
+    assert format_code_block("plain", "").startswith(f"{fence}\n")
 
 
 def test_a_design_of_an_earlier_version_keeps_its_fingerprint():

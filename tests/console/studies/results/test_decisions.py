@@ -4,7 +4,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from sqlmodel import select
 
-from console.studies.results.decisions import JUDGED, decisions, judged
+from console.studies.results.decisions import JUDGED, decisions, read_judged
 from console.trajectory import Label
 from storage import tables
 from storage.engine import writing
@@ -30,7 +30,7 @@ def test_each_row_tells_the_condition_and_the_level_of_each_factor(frame):
 
 
 def test_what_tells_who_was_right_is_the_same_alone(read, frame):
-    assert_frame_equal(read(judged, 1)[list(JUDGED)], frame[list(JUDGED)])
+    assert_frame_equal(read(read_judged, 1)[list(JUDGED)], frame[list(JUDGED)])
 
 
 def test_practice_belongs_to_no_condition_and_has_no_place_in_the_session(frame):

@@ -8,7 +8,7 @@ import pytest
 from sqlmodel import select
 
 from console.database import reading
-from console.studies.results import TABLES, data_versions, judged
+from console.studies.results import TABLES, data_versions, read_judged
 from console.web.studies.results_data import results_of
 from storage import tables
 
@@ -40,7 +40,7 @@ def test_after_a_decision_only_its_participant_is_read_anew_and_the_tables_are_t
         with reading() as session:
             for name in counts:
                 pd.testing.assert_frame_equal(found.frame(name), TABLES[name](session, found.study_id))
-            judged_alone = judged(session, found.study_id)
+            judged_alone = read_judged(session, found.study_id)
         assert len(found.frame("decisions")) == counts["decisions"] + number + 1
         counted, whole = (rows.value_counts(dropna=False) for rows in (found.unordered("judged"), judged_alone))
         pd.testing.assert_series_equal(counted.sort_index(), whole.sort_index())

@@ -2,7 +2,7 @@
 
 from console.review.presentation import record_presentation
 from console.trajectory import Step, Trajectory
-from console.web.widgets.changes import arguments_with_changes, compared_lines
+from console.web.widgets.changes import arguments_with_changes, compare_lines
 from console.web.widgets.pending_action import action_html
 from console.web.widgets.timeline import timeline_rows
 
@@ -42,7 +42,7 @@ def test_nothing_of_the_text_becomes_markup_or_is_lost():
     assert "<b>" not in drawn
     assert "<script>" not in drawn
     assert '<div class="ia-added">+ - item</div>' in rows(old="a\n", new="a\n- item")["old → new"]
-    assert compared_lines("abc", "acd") == [("kept", "a"), ("removed", "b"), ("kept", "c"), ("added", "d")]
+    assert compare_lines("abc", "acd") == [("kept", "a"), ("removed", "b"), ("kept", "c"), ("added", "d")]
 
 
 def test_a_step_of_the_record_reads_as_the_pending_action_does():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.review.blinding import EarlierTrial
-from console.web.widgets.changes import compared_lines, paired_lines
+from console.web.widgets.changes import compare_lines, pair_lines
 from console.web.widgets.trial_history import TrialColumn, diff_of_actions, earlier_trials_html, side_by_side_html
 
 BEFORE = ("search[shade]", "click[B01]", "click[Buy Now]")
@@ -20,14 +20,14 @@ def test_added_removed_and_kept_actions_are_told_apart(parse):
 
 @given(st.lists(st.text(max_size=8), max_size=12), st.lists(st.text(max_size=8), max_size=12))
 def test_a_diff_holds_both_lists_whole(before, after):
-    rows = compared_lines(before, after)
+    rows = compare_lines(before, after)
     assert [action for kind, action in rows if kind != "added"] == before
     assert [action for kind, action in rows if kind != "removed"] == after
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
 def test_two_columns_hold_both_lists_whole_in_their_order(before, after):
-    rows = paired_lines(before, after)
+    rows = pair_lines(before, after)
     assert [i for i, _k in rows if i is not None] == [*range(len(before))]
     assert [k for _i, k in rows if k is not None] == [*range(len(after))]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from console.web.widgets.participant_stage import (
     clock_html,
     ends_html,
-    explained_html,
+    explain_html,
     formatted_prose_html,
     head_html,
     points_html,
@@ -28,14 +28,14 @@ def test_no_text_becomes_markup(text):
         head_html(text, over=text)
         + prose_html(text)
         + points_html([text])
-        + explained_html(text, text, text, agrees=False)
+        + explain_html(text, text, text, agrees=False)
         + progress_html(text, text)
     )
     bare = (
         head_html("x", over="x")
         + prose_html("x")
         + points_html(["x"])
-        + explained_html("x", "x", "x", agrees=False)
+        + explain_html("x", "x", "x", agrees=False)
         + progress_html("x", "x")
     )
     odd = drawn.count('<span class="ia-odd">')
@@ -50,8 +50,8 @@ def test_lines_are_kept_and_an_empty_text_takes_no_room():
 
 
 def test_an_answer_that_agrees_looks_different_from_one_that_does_not():
-    assert "ia-agrees" in explained_html("Reject", "Reject", "", agrees=True)
-    assert "ia-agrees" not in explained_html("Approve", "Reject", "", agrees=False)
+    assert "ia-agrees" in explain_html("Reject", "Reject", "", agrees=True)
+    assert "ia-agrees" not in explain_html("Approve", "Reject", "", agrees=False)
 
 
 @pytest.mark.parametrize(

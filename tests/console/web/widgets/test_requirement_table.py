@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from console.language import speaking
 from console.review.line_corrections import key_of
-from console.review.plain_text import format_presentation, seen_digest
+from console.review.plain_text import digest_shown_text, format_presentation
 from console.review.presentation import Flag, checkpoint_presentation
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -149,7 +149,7 @@ def test_the_terminal_and_the_digest_hold_the_lines():
     text = " ".join(format_presentation(shown).split())
     assert "2 violated · 1 not confirmed · 1 unclear · 4 met" in text
     assert 'violated: The user ruled out “Do not touch order 14”; this action contains “"order": 14”.' in text
-    assert seen_digest(shown) != seen_digest(replace(shown, requirements=None))
+    assert digest_shown_text(shown) != digest_shown_text(replace(shown, requirements=None))
 
 
 TEXT = st.text(min_size=1, max_size=30) | st.sampled_from(["<script>", "</td><b>", "\u202eabc", '"><i x="'])
