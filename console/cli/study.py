@@ -17,7 +17,7 @@ from console.errors import BadInput, Refused
 from console.language import counted
 from console.runs.export import atomic_file
 from console.settings import settings
-from console.studies.design import Design, conditions, list_varied_factors
+from console.studies.design import Design, conditions, varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.presets import preset, presets
@@ -98,7 +98,7 @@ def show(name: Name, as_json: Json = False) -> None:
         emit_json({"state": row, "conditions": rows, **notes, "design": design.model_dump(mode="json")})
         return
     show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"))
-    show_table(rows, ("condition", *(list_varied_factors(design) or ("detector",))))
+    show_table(rows, ("condition", *(varied_factors(design) or ("detector",))))
     say("\n".join((*promise(design), *(f"Warning: {said}" for said in find_giveaways(design)))))
     say(f"\n{dump(design)}")
 

@@ -18,7 +18,7 @@ from console.database import reading
 from console.errors import BadInput
 from console.runs.export import atomic_file
 from console.runs.export.formats import format_of
-from console.studies.design import Design, PlannedCondition, balance, list_varied_factors
+from console.studies.design import Design, PlannedCondition, balance, varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.strata import KnownTask, block_rows, describe_blocks
@@ -143,7 +143,7 @@ def estimate_power(
     design = load(Path(study)) if _is_file(study) else _study(study)[0]
     spreads = (participant_sd, effect_sd, task_sd)
     level = design.estimands.alpha if alpha is None else alpha
-    factors: list[str | None] = [factor] if factor else [*list_varied_factors(design)] or [None]
+    factors: list[str | None] = [factor] if factor else [*varied_factors(design)] or [None]
     asked = [Assumptions(start, effect, *spreads, name, level, task_effect_sd, dropout) for name in factors]
     sizes = _numbers(tasks, "--tasks")
     if curve:
@@ -213,7 +213,7 @@ def _planned(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
 
 def _known(design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
     with reading() as session:
-        return lifecycle.read_known_properties(session, design, planned)
+        return lifecycle.known_properties(session, design, planned)
 
 
 def _is_file(name: str) -> bool:

@@ -27,7 +27,7 @@ from storage.tables.text_search import compact_text_index
 _TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
 
 
-def list_tags(run: tables.Run) -> list[str]:
+def tags(run: tables.Run) -> list[str]:
     """Return the run's tags in alphabetical order."""
     found: list[str] = orjson.loads(run.tags)
     return found
@@ -55,7 +55,7 @@ def tag_run(session: Session, run: tables.Run, add: Iterable[str], remove: Itera
     for word in words:
         if not _TAG.fullmatch(word):
             raise BadInput(f"{word!r} is not a valid tag. Use up to 40 letters, digits and . _ - @ / : without spaces.")
-    before = list_tags(run)
+    before = tags(run)
     after = sorted({*before, *words} - set(remove))
     if after != before:
         run.tags = orjson.dumps(after).decode()

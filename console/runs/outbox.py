@@ -200,13 +200,8 @@ def _is_undelivered() -> ColumnElement[bool]:
     return col(row.delivered_ms).is_(None) & (col(row.failure) != "") & ~not_sent
 
 
-def _same(message: Claimed) -> Any:
-    """Return the update statement for the message's row, limited to the message's current attempt."""
-    row = tables.Outbox
-    return update(row).where(col(row.id) == message.message_id, col(row.attempts) == message.attempts)
-
-
 def _outcome_update(message: Claimed, failure: str | None, now_ms: int) -> Any:
+    """Return the update of the message's row, limited to the message's current attempt."""
     if failure is None:
         changed: dict[str, Any] = {"delivered_ms": now_ms, "failure": ""}
     elif failure.startswith(NOT_NEEDED):
@@ -215,4 +210,6 @@ def _outcome_update(message: Claimed, failure: str | None, now_ms: int) -> Any:
         changed = {"next_ms": _FAR_MS, "failure": f"{GIVEN_UP}{failure.removeprefix(GIVEN_UP)}"[:_REASON]}
     else:
         changed = {"next_ms": now_ms + RETRIES_S[message.attempts - 1] * 1_000, "failure": failure[:_REASON]}
-    return _same(message).values(**changed)
+    row = tables.Outbox
+    this_attempt = col(row.id) == message.message_id, col(row.attempts) == message.attempts
+    return update(row).where(*this_attempt).values(**changed)

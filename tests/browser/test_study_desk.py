@@ -96,9 +96,7 @@ def _settled_by_key(page, settled):
     page.get_by_text("resolved as misaligned. Reviewers' labels: 1 aligned, 1 misaligned.").wait_for()
     with reading() as session:
         study = lifecycle.get(session, "desk")
-        assert list(adjudication.list_settled_labels(session, adjudication.Of(study_id=study.id)).values()) == [
-            "misaligned"
-        ]
+        assert list(adjudication.settled_labels(session, adjudication.Of(study_id=study.id)).values()) == ["misaligned"]
 
 
 def choose(page, section):

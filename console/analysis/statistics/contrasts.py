@@ -107,7 +107,9 @@ def estimate_contrasts(
         if crossed and not crossed.refused and found.df:
             how = f"least squares of answers, participants and tasks random, t with {found.df:.1f} df"
         reach = None if scale is None else scale * sum(map(abs, weights.values())) / 2
-        fit.estimates[name], fit.simple[name] = (_clip(one, reach) for one in (found, simple))
+        if reach is not None:
+            found, simple = (clip_interval(one, -reach, reach) for one in (found, simple))
+        fit.estimates[name], fit.simple[name] = found, simple
         fit.methods[name], fit.claims[name] = how, _claim(crossed, within=cells.within)
     return fit
 
@@ -131,10 +133,6 @@ def _on_shared_tasks(frame: pd.DataFrame, value: str, cells: CellTable, weights:
 def fit_simple(cells: CellTable, weights: Weights) -> Estimate:
     """Estimate a contrast from participants' means alone."""
     return _estimate_contrast(cells, weights)[0]
-
-
-def _clip(found: Estimate, reach: float | None) -> Estimate:
-    return found if reach is None else clip_interval(found, -reach, reach)
 
 
 def _over_tasks(fit: CrossedFit) -> Estimate:

@@ -308,15 +308,11 @@ def _log_hypergeometric(counts: NDArray[np.int64], drawn: int, totals: NDArray[n
 
 
 def _largest(audits: Audits, is_possible: Callable[[int], bool]) -> int:
-    """Return the largest possible total of misaligned actions."""
-    return _bisect(0, audits.population, is_possible)
-
-
-def _bisect(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest number for which the condition holds; the condition holds from `low` up to some limit."""
+    """Return the largest possible total of misaligned actions; each smaller total is possible, too."""
+    low, high = 0, audits.population
     while low < high:
         middle = (low + high + 1) // 2
-        if holds(middle):
+        if is_possible(middle):
             low = middle
         else:
             high = middle - 1

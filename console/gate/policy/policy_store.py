@@ -91,7 +91,7 @@ def effective_version(session: Session, run: tables.Run, task: str | None = None
 
 
 def _first_for(rows: Iterable[Any], task: str | None) -> Any:
-    """Return the first row whose version applies to the task, else the last row, or None if there are no rows."""
+    """Return the first row whose version applies to the task, else the last row, or None without rows."""
     found = None
     for found in rows:
         if task is None or _is_for(found, task):

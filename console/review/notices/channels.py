@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -208,11 +208,8 @@ def find_quiet_end(row: tables.NoticeChannel, now_ms: int) -> int | None:
     if not is_quiet:
         return None
     ends_tomorrow = start > end and clock >= start
-    return _at(now.date() + timedelta(days=ends_tomorrow), end, zone)
-
-
-def _at(day: date, clock: time, zone: ZoneInfo) -> int:
-    return int(datetime.combine(day, clock, zone).astimezone(UTC).timestamp() * 1_000)
+    day = now.date() + timedelta(days=ends_tomorrow)
+    return int(datetime.combine(day, end, zone).astimezone(UTC).timestamp() * 1_000)
 
 
 def _apply(row: tables.NoticeChannel, wish: ChannelWish) -> None:

@@ -9,4 +9,4 @@ from console.studies.design.allocation import (
     task_count,
 )
 from console.studies.design.factors import FACTORS, Factor
-from console.studies.design.model import Condition, Design, conditions, list_varied_factors
+from console.studies.design.model import Condition, Design, conditions, varied_factors

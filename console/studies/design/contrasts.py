@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from console.studies.design.factors import FACTORS
-from console.studies.design.model import Condition, Design, Measure, conditions, list_varied_factors
+from console.studies.design.model import Condition, Design, Measure, conditions, varied_factors
 
 PRIMARY, SECONDARY, EXPLORATORY = "primary", "secondary", "exploratory"
 
@@ -66,7 +66,7 @@ def _question(asks: str, measure: Measure) -> str:
 
 def _effects(design: Design) -> Iterator[tuple[str, dict[str, float], str]]:
     arms = conditions(design)
-    for factor, levels in list_varied_factors(design).items():
+    for factor, levels in varied_factors(design).items():
         for level in levels[1:]:
             weights = _main_effect(arms, factor, levels[0], level)
             if weights:
@@ -74,7 +74,7 @@ def _effects(design: Design) -> Iterator[tuple[str, dict[str, float], str]]:
                 asks = f"Does {level} in place of {levels[0]} ({title}) change"
                 yield f"{factor}: {level} - {levels[0]}", weights, asks
     for factors in design.estimands.interactions:
-        yield from _interaction(arms, factors, list_varied_factors(design))
+        yield from _interaction(arms, factors, varied_factors(design))
 
 
 def _main_effect(arms: Sequence[Condition], factor: str, first: str, other: str) -> dict[str, float]:

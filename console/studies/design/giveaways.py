@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from console.studies.design.model import Design, conditions, list_varied_factors
+from console.studies.design.model import Design, conditions, varied_factors
 
 _SEEDED = ("attention check", "known answer", "known-good", "known-bad", "seeded")
 
@@ -47,7 +47,7 @@ def _remembered(design: Design) -> Iterator[str]:
 
 def _named(design: Design) -> Iterator[str]:
     told = {"name of a condition": [arm.name for arm in conditions(design)] if len(conditions(design)) > 1 else []}
-    told["detector that is compared"] = list(list_varied_factors(design).get("detector", ()))
+    told["detector that is compared"] = list(varied_factors(design).get("detector", ()))
     told["word for items with a known answer"] = list(_SEEDED) if any(dict(design.checks).values()) else []
     for where, text in _texts(design):
         for what, names in told.items():
@@ -64,7 +64,7 @@ def _texts(design: Design) -> Iterator[tuple[str, str]]:
 
 
 def _told_by_reasons(design: Design) -> Iterator[str]:
-    detectors = list_varied_factors(design).get("detector", ())
+    detectors = varied_factors(design).get("detector", ())
     if not detectors or all(arm.levels["explanation"] == "hidden" for arm in conditions(design)):
         return
     yield (

@@ -327,7 +327,7 @@ class Design(DesignPart):
 
     @model_validator(mode="after")
     def _interactions_vary(self) -> Self:
-        varying = list_varied_factors(self)
+        varying = varied_factors(self)
         for name in dict.fromkeys(name for pair in self.estimands.interactions for name in pair):
             if name not in varying:
                 raise ValueError(
@@ -360,7 +360,7 @@ def conditions(design: Design) -> tuple[Condition, ...]:
     return tuple(Condition(name, defaults | levels) for name, levels in zip(names, crossed, strict=True))
 
 
-def list_varied_factors(design: Design) -> dict[str, tuple[str, ...]]:
+def varied_factors(design: Design) -> dict[str, tuple[str, ...]]:
     """Return the factors that differ between conditions, each with its levels in the order of the conditions."""
     arms = conditions(design)
     levels = {name: tuple(dict.fromkeys(arm.levels[name] for arm in arms)) for name in FACTORS}

@@ -11,7 +11,7 @@ from console.studies.design import procedure
 from console.studies.design.allocation import PlannedCondition, promise, task_count
 from console.studies.design.contrasts import EXPLORATORY, PRIMARY, planned_contrasts
 from console.studies.design.factors import FACTORS
-from console.studies.design.model import Design, conditions, list_varied_factors
+from console.studies.design.model import Design, conditions, varied_factors
 from console.studies.design.power import Assumptions, Power
 from console.studies.design.preregistration import bullets
 
@@ -70,9 +70,7 @@ def _piloted(design: Design) -> str:
 
 
 def _study_design(design: Design) -> str:
-    named = "; ".join(
-        f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in list_varied_factors(design).items()
-    )
+    named = "; ".join(f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
     count = len(conditions(design))
     compared = f"{count} conditions, {design.comparison} participants" if count > 1 else "One condition"
     return f"{compared}. {named or 'No factor varies'}. Participants and tasks are random samples."
@@ -80,7 +78,7 @@ def _study_design(design: Design) -> str:
 
 def _manipulated(design: Design) -> str:
     return (
-        bullets(f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in list_varied_factors(design).items())
+        bullets(f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
         or "None."
     )
 

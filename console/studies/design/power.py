@@ -22,7 +22,7 @@ from console.analysis.statistics.estimates import estimate_proportion
 from console.errors import BadInput
 from console.studies.design.allocation import allocate, task_count
 from console.studies.design.contrasts import PRIMARY, Contrast, planned_contrasts
-from console.studies.design.model import Design, Participants, conditions, list_varied_factors
+from console.studies.design.model import Design, Participants, conditions, varied_factors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -173,7 +173,7 @@ def _smallest(at: Callable[[int], Power], high: int, size: int, goal: float) -> 
 
 def get_compared_levels(design: Design, factor: str | None = None) -> tuple[str, str, str]:
     """Return the compared factor with its first and last level; raise BadInput if the design does not vary it."""
-    varying = list_varied_factors(design)
+    varying = varied_factors(design)
     if not varying:
         raise BadInput("Power cannot be estimated for a design with one condition. Give a factor two levels.")
     name = factor or next(iter(varying))

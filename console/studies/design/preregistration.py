@@ -14,7 +14,7 @@ from console.studies.design import procedure
 from console.studies.design.allocation import PlannedCondition, balance, groups, promise
 from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
-from console.studies.design.model import Design, conditions, list_varied_factors
+from console.studies.design.model import Design, conditions, varied_factors
 from console.studies.design.power import Assumptions, Power
 from console.studies.design.strata import Known, block_names, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
@@ -153,7 +153,7 @@ def _questions(design: Design) -> str:
 
 
 def _conditions(design: Design) -> str:
-    names = list(list_varied_factors(design)) or ["detector"]
+    names = list(varied_factors(design)) or ["detector"]
     fixed = [f"{FACTORS[name].title}: {conditions(design)[0].levels[name]}" for name in FACTORS if name not in names]
     shown = table(
         ("condition", *names), [(arm.name, *(arm.levels[name] for name in names)) for arm in conditions(design)]

@@ -35,7 +35,7 @@ _SCRIPT, _PLAIN, _R = "analysis.py", "analysis_plain.py", "analysis.R"
 def make_stamp(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
     """Return the stamp of a report that is written at this time; the stamp includes the plan."""
     design, places = lifecycle.design_of(study), lifecycle.list_places(session, study)
-    plan = preregistration(design, places, known=lifecycle.read_known_properties(session, design, places))
+    plan = preregistration(design, places, known=lifecycle.known_properties(session, design, places))
     version = data_versions(session, study.id or 0).study
     return ReportStamp(at_ms, version, lifecycle.plan_fingerprint(session, study), plan)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from console.language import counted
 from console.studies.analysis.format import name_reviewers
 from console.studies.analysis.frames import REVIEWERS, Frames, groups, list_excluded, own_decisions, table
-from console.studies.design import FACTORS, Design, conditions, list_varied_factors, task_count
+from console.studies.design import FACTORS, Design, conditions, task_count, varied_factors
 from console.studies.design.allocation import Group, promise
 from console.studies.design.allocation import groups as planned_groups
 from console.studies.design.model import Noisy
@@ -181,9 +181,7 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
 
 
 def _design(design: Design) -> str:
-    named = "; ".join(
-        f"{FACTORS[name].title} ({', '.join(levels)})" for name, levels in list_varied_factors(design).items()
-    )
+    named = "; ".join(f"{FACTORS[name].title} ({', '.join(levels)})" for name, levels in varied_factors(design).items())
     count = len(conditions(design))
     compared = f"{count} conditions compared {design.comparison} participants" if count > 1 else "one condition"
     crossed = f", which vary {named}" if named else ""

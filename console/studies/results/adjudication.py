@@ -89,7 +89,7 @@ def settle(
     return row
 
 
-def list_settled_labels(session: Session, of: Of) -> dict[str, str]:
+def settled_labels(session: Session, of: Of) -> dict[str, str]:
     """Return the latest settled label of each unit."""
     return {unit: row.label for unit, row in _latest(session, of).items()}
 

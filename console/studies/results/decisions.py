@@ -14,7 +14,7 @@ from sqlmodel import Session
 from console.analysis.statistics.feedback_words import count_words
 from console.runs import is_current
 from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
-from console.studies.results.adjudication import Of, list_settled_labels
+from console.studies.results.adjudication import Of, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
 from console.studies.sessions.page_events import CLOSED
@@ -120,7 +120,7 @@ def _add_labels(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFr
     unit = pd.Series(list(keys), index=shared.index, dtype="str").reindex(raw.index)
     gold, agreed = (
         gold_labels(session, raw),
-        unit.map(list_settled_labels(session, Of(study_id=study_id))).astype("str"),
+        unit.map(settled_labels(session, Of(study_id=study_id))).astype("str"),
     )
     truth = raw["expected"].fillna(gold).fillna(agreed)
     known = raw["label"].notna() & truth.notna()

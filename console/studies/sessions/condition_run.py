@@ -28,7 +28,7 @@ from console.language import _, gettext_noop
 from console.review import decisions
 from console.review.blinding import HIDDEN
 from console.runs import RunOptions, is_current, run_options
-from console.studies.design import Design, list_varied_factors
+from console.studies.design import Design, varied_factors
 from console.studies.design.factors import is_unattended, study_threshold, view
 from console.studies.sessions import next_item, study_tasks
 from console.studies.sessions.lifecycle import design_of
@@ -58,13 +58,13 @@ def levels(assignment: tables.Assignment) -> dict[str, str]:
 
 def page_levels(design: Design, found: Mapping[str, str]) -> dict[str, str]:
     """Return the levels for the condition's pages; hide a random detector's explanation if detectors are compared."""
-    only_draws = "detector" in list_varied_factors(design) and found["detector"] == RANDOM.name
+    only_draws = "detector" in varied_factors(design) and found["detector"] == RANDOM.name
     return {**found, "explanation": HIDDEN} if only_draws else dict(found)
 
 
 def _page(design: Design, found: Mapping[str, str]) -> dict[str, str]:
     """Return the page settings of a condition; if the study compares detectors, give each detector a neutral name."""
-    compared = list_varied_factors(design).get("detector", ())
+    compared = varied_factors(design).get("detector", ())
     alias = f"Detector {ascii_uppercase[compared.index(found['detector']) % 26]}" if compared else ""
     return view(page_levels(design, found)) | ({"alias": alias} if alias else {})
 

@@ -62,9 +62,7 @@ def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, 
     return allocate(design, stratify(design, tasks, read_known_tasks(session, design, tasks)))
 
 
-def read_known_properties(
-    session: Session, design: Design, planned: Sequence[PlannedCondition]
-) -> dict[str, KnownTask]:
+def known_properties(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
     """Return the known properties of the tasks before any review, by task key, or an empty dict without a source."""
     try:
         return read_known_tasks(session, design, _tasks(planned))

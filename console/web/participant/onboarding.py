@@ -11,7 +11,7 @@ import streamlit as st
 from console.database import reading
 from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
-from console.studies.design import Design, conditions, list_varied_factors
+from console.studies.design import Design, conditions, varied_factors
 from console.studies.design.factors import FACTORS, is_unattended
 from console.studies.design.instruments import MOST_CHARACTERS
 from console.studies.design.model import IntakeQuestion
@@ -179,7 +179,7 @@ def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[st
     """Return sentences that introduce a part: the levels of the factors that vary, the rounds and the budget."""
     levels = page_levels(design, levels)
     sentences = [
-        _(words) for name in list_varied_factors(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))
+        _(words) for name in varied_factors(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))
     ]
     about = [] if first else [_(OTHERS if sentences else SAME)]
     if "shown" in (levels.get(name, FACTORS[name].default) for name in ("detector_name", "score", "explanation")):

@@ -199,9 +199,7 @@ def _name_and_tags(run: tables.Run) -> None:
     with st.form("keeping", border=False):
         left, right = st.columns(2)
         name = left.text_input("Name", run.name, key=f"rename-{run.id}", max_chars=80)
-        words = right.text_input(
-            "Tags, separated by spaces", " ".join(maintenance.list_tags(run)), key=f"tags-{run.id}"
-        )
+        words = right.text_input("Tags, separated by spaces", " ".join(maintenance.tags(run)), key=f"tags-{run.id}")
         sent = st.form_submit_button("Save details")
     if sent:
         with refusals_shown():
@@ -211,7 +209,7 @@ def _name_and_tags(run: tables.Run) -> None:
 def _save(run_name: str, name: str, words: Sequence[str]) -> None:
     with writing() as session:
         run = runs.get(session, run_name)
-        maintenance.tag_run(session, run, words, set(maintenance.list_tags(run)) - set(words), now_ms())
+        maintenance.tag_run(session, run, words, set(maintenance.tags(run)) - set(words), now_ms())
         if name != run_name:
             maintenance.rename_run(session, run, name, now_ms())
     choose_run(name)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from console.actors import ACTORS
 from console.detection.detectors import DETECTORS
 from console.environments import list_playable
-from console.studies.design import FACTORS, Design, Factor, conditions, list_varied_factors
+from console.studies.design import FACTORS, Design, Factor, conditions, varied_factors
 from console.studies.design.model import REPLAY, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
@@ -189,7 +189,7 @@ def _cross_factors(draft: Mapping) -> list[Mapping]:
         design = Design.model_validate({**draft, "name": "draft", "conditions": []})
     except ValidationError:
         return []
-    differ = list_varied_factors(design)
+    differ = varied_factors(design)
     return [
         {
             "name": arm.name,

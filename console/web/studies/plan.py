@@ -21,8 +21,8 @@ from console.studies.design import (
     PlannedCondition,
     balance,
     conditions,
-    list_varied_factors,
     task_count,
+    varied_factors,
 )
 from console.studies.design.allocation import promise
 from console.studies.design.giveaways import find_giveaways
@@ -63,7 +63,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
     for said in find_giveaways(design):
         st.warning(_SETTING.sub(lambda one: f"“{FACTORS[one[1]].title}: {one[2]}”", said).replace("`", ""))
     st.markdown("**Conditions**")
-    columns = {"name": "Condition", **{name: FACTORS[name].title for name in list_varied_factors(design)}}
+    columns = {"name": "Condition", **{name: FACTORS[name].title for name in varied_factors(design)}}
     levels = [(arm.name, {name: name_level(level) for name, level in arm.levels.items()}) for arm in conditions(design)]
     show_rows([{"name": name} | named for name, named in levels], columns, label="Conditions")
     st.markdown("**Allocation and order**")
@@ -132,7 +132,7 @@ _RESULT = "study_power"
 def show_power(design: Design) -> None:
     """Draw the power analysis: simulated studies of this design for several numbers of participants."""
     with st.expander("Power analysis with simulated participants", key="power", on_change="rerun"):
-        if not list_varied_factors(design):
+        if not varied_factors(design):
             st.caption("Power analysis needs at least two conditions.")
             return
         with st.form("power", border=False):
@@ -151,7 +151,7 @@ def _assumptions(design: Design) -> Assumptions:
     usual = Assumptions()
     first, second, third = st.columns(3)
     return Assumptions(
-        factor=first.selectbox("Effect of", list(list_varied_factors(design)), key="power-factor"),
+        factor=first.selectbox("Effect of", list(varied_factors(design)), key="power-factor"),
         start=second.number_input(
             "Solved at the last trial", 0.01, 0.99, usual.start, 0.01, key="power-start", help="At its first level"
         ),
@@ -229,7 +229,7 @@ def show(study: tables.Study) -> None:
     design = lifecycle.design_of(study)
     with reading() as session:
         places = lifecycle.list_places(session, study)
-        known = lifecycle.read_known_properties(session, design, places)
+        known = lifecycle.known_properties(session, design, places)
     summary(design, places)
     with st.container(horizontal=True):
         yaml_button(design)

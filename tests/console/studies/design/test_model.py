@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from console.studies.design import FACTORS, Design, conditions, list_varied_factors
+from console.studies.design import FACTORS, Design, conditions, varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import is_unattended, view
@@ -37,7 +37,7 @@ def test_names_suit_files_whatever_the_detector_is_called():
 def test_without_factors_there_is_one_condition():
     (only,) = conditions(design())
     assert only.name == "rules"
-    assert list_varied_factors(design()) == {}
+    assert varied_factors(design()) == {}
 
 
 def test_given_conditions_are_taken_as_they_are():
@@ -45,7 +45,7 @@ def test_given_conditions_are_taken_as_they_are():
     arms = conditions(found)
     assert [arm.name for arm in arms] == ["alone", "people"]
     assert [is_unattended(arm.levels) for arm in arms] == [True, False]
-    assert list_varied_factors(found) == {"feedback": ("none", "nl")}
+    assert varied_factors(found) == {"feedback": ("none", "nl")}
 
 
 def test_the_view_names_every_page_setting():

@@ -4,7 +4,7 @@ import pytest
 
 from console.detection.evaluation import paper
 from console.errors import Unknown
-from console.studies.design import conditions, list_varied_factors, task_count
+from console.studies.design import conditions, task_count, varied_factors
 from console.studies.design.contrasts import PRIMARY, planned_contrasts
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.presets import preset, presets
@@ -33,8 +33,8 @@ def test_appendix_f_is_the_papers_study():
     assert (design.participants.human, task_count(design), design.trials, design.budget) == (3, 100, 4, "50%")
     assert design.halted_free
     seven = preset("appendix-f").designed(with_model=True)
-    assert set(list_varied_factors(seven)["detector"]) == set(paper.METHODS)
-    assert list_varied_factors(seven)["feedback"] == ("nl", "binary")
+    assert set(varied_factors(seven)["detector"]) == set(paper.METHODS)
+    assert varied_factors(seven)["feedback"] == ("nl", "binary")
     assert len(conditions(seven)) == 14
 
 

@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import select
 
 from console.errors import BadInput, Refused, Unknown
-from console.studies.results.adjudication import Of, disagreements, list_settled_labels, revisions, settle
+from console.studies.results.adjudication import Of, disagreements, revisions, settle, settled_labels
 from storage import tables
 from storage.engine import writing
 
@@ -42,7 +42,7 @@ def test_settling_again_is_a_revision_and_decisions_stay(url, read):
     _settle(url, "misaligned")
     _settle(url, "aligned", "on second thought")
     assert [(row.revision, row.label) for row in read(revisions, STUDY)] == [(1, "misaligned"), (2, "aligned")]
-    assert read(list_settled_labels, STUDY) == {UNIT: "aligned"}
+    assert read(settled_labels, STUDY) == {UNIT: "aligned"}
     with writing(url) as session:
         assert session.exec(select(tables.Decision).filter_by(superseded=True)).first() is None
 
@@ -81,5 +81,5 @@ def test_a_run_with_several_reviews_has_disagreements_of_its_own(url, read):
     run = Of(run_id=run_id)
     assert [one.unit for one in read(disagreements, run)] == [UNIT]
     _settle(url, "aligned", of=run)
-    assert read(list_settled_labels, run) == {UNIT: "aligned"}
-    assert read(list_settled_labels, STUDY) == {}
+    assert read(settled_labels, run) == {UNIT: "aligned"}
+    assert read(settled_labels, STUDY) == {}

@@ -14,7 +14,7 @@ def test_stored_places_are_those_that_the_design_gives():
         study = lifecycle.get(session, "pilot")
         stored = lifecycle.list_places(session, study)
         planned, keys = lifecycle.planned_places(session, design), study_tasks.list_task_keys(session, design)
-        solved = [row["solved"] for row in block_rows(stored, lifecycle.read_known_properties(session, design, stored))]
+        solved = [row["solved"] for row in block_rows(stored, lifecycle.known_properties(session, design, stored))]
         row = lifecycle.summary(session, study)
     assert stored == planned
     assert {key for place in stored for key in place.tasks} == set(sample_tasks(design, keys))

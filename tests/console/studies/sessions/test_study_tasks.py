@@ -18,7 +18,7 @@ def test_an_unreviewed_trial_ends_as_it_was_foreseen(study, walk, rows):
     made = study(tasks=8, trials=1, budget=None, factors={"feedback": "none"})
     with database.reading() as session:
         design = lifecycle.design_of(made)
-        known = lifecycle.read_known_properties(session, design, lifecycle.list_places(session, made))
+        known = lifecycle.known_properties(session, design, lifecycle.list_places(session, made))
     assert walk(joining.join(made.join_code).id).kind == "finished"
     keys = {task.id: task.task_key for task in rows(tables.Task)}
     played = {keys[row.task_id]: (row.outcome, row.n_steps) for row in rows(tables.Trajectory)}
