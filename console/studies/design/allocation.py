@@ -115,7 +115,7 @@ def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition
     return tuple(places)
 
 
-def plan_allocation(design: Design) -> tuple[PlannedCondition, ...]:
+def plan_all(design: Design) -> tuple[PlannedCondition, ...]:
     """Return the allocation before tasks are sampled; `task 1`, `task 2` and so on are placeholders."""
     return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
 

@@ -15,7 +15,7 @@ from console.runs.export.formats import as_csv
 from console.studies.analysis import result_tables
 from console.studies.analysis.frames import Frames
 from console.studies.design import Design
-from console.studies.design.allocation import plan_allocation
+from console.studies.design.allocation import plan_all
 from console.studies.design.model import instruments_of
 from console.studies.design.osf import osf_preregistration
 from console.studies.design.preregistration import preregistration
@@ -85,7 +85,7 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
         _SCRIPT: asset("recompute.py").encode(),
         _PLAIN: asset(_PLAIN).encode(),
         _R: asset(_R).encode(),
-        _OSF: osf_preregistration(design, plan_allocation(design)).encode(),
+        _OSF: osf_preregistration(design, plan_all(design)).encode(),
         _FLOW: flow_svg(found["flow"]).encode(),
         **computed,
     }

@@ -11,7 +11,7 @@ import pandas as pd
 from sqlmodel import Session, col, select
 
 from console.errors import Unknown
-from console.studies.results.data_dictionary import convert_types, fields
+from console.studies.results.data_dictionary import coerce, fields
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind
 
@@ -100,6 +100,6 @@ def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: 
     names = factors(everyone)
     of_arms = fields("success", names)[: len(names) + 5]
     cells = pd.DataFrame([arm.cells(names) for arm in everyone], columns=[one.name for one in of_arms], dtype=object)
-    told = convert_types(of_arms, cells).take(raw["arm"].to_numpy(dtype="int64")).set_axis(raw.index)
+    told = coerce(of_arms, cells).take(raw["arm"].to_numpy(dtype="int64")).set_axis(raw.index)
     wanted = [field for field in fields(table, names) if not only or field.name in only]
-    return convert_types(wanted, raw.drop(columns="arm").join(told))
+    return coerce(wanted, raw.drop(columns="arm").join(told))

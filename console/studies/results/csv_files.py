@@ -19,8 +19,8 @@ from console.studies.results.data_dictionary import (
     FACTOR,
     FRAMES,
     Field,
+    coerce,
     columns,
-    convert_types,
     fields,
     rows,
     table,
@@ -126,7 +126,7 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     if header != names[: len(header)] or not header:
         raise BadInput(f"{path} does not have the columns of {name}. Export the results again.")
     raw = pd.DataFrame(list(read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
-    return convert_types(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
+    return coerce(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 
 def _cells(field: Field, texts: pd.Series[Any]) -> pd.Series[Any]:

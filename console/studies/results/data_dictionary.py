@@ -51,7 +51,7 @@ def columns(fields: Sequence[Field]) -> list[Column]:
     return [Column(field.name, field.kind) for field in fields]
 
 
-def convert_types(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
+def coerce(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
     """Return the table with typed columns. Times are given in milliseconds since 1970; None is a missing value."""
     return pd.DataFrame({field.name: _series(field, cells[field.name]) for field in fields})
 
@@ -59,7 +59,7 @@ def convert_types(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
 def table_of(frame: str, rows: Sequence[tuple[Any, ...] | dict[str, Any]]) -> pd.DataFrame:
     """Return these rows as the named table, which has no factor columns."""
     columns = fields(frame, ())
-    return convert_types(columns, pd.DataFrame(list(rows), columns=[field.name for field in columns], dtype=object))
+    return coerce(columns, pd.DataFrame(list(rows), columns=[field.name for field in columns], dtype=object))
 
 
 def _series(field: Field, values: Any) -> pd.Series[Any]:

@@ -22,9 +22,9 @@ from console.web.studies.form_parts import (
     checks,
     choose,
     consent,
-    draw_question_fields,
     ending,
     instructions,
+    measures,
     people,
     recruiting,
 )
@@ -40,15 +40,7 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
     parts: Mapping = {}
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
-    groups: list[Callable[[Mapping], Mapping]] = [
-        basis,
-        _comparison,
-        people,
-        consent,
-        instructions,
-        draw_question_fields,
-        checks,
-    ]
+    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, measures, checks]
     groups += [ending, recruiting]
     for place, draw in enumerate(groups):
         with st.container(border=place < _OPEN):

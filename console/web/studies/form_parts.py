@@ -216,7 +216,7 @@ def instructions(draft: Draft) -> Draft:
     return {"language": language, "instructions": text, "quiz": tested, "practice": practice}
 
 
-def draw_question_fields(draft: Draft) -> Draft:
+def measures(draft: Draft) -> Draft:
     """Draw the fields for questionnaires, confidence and trace; keep the instruments defined in the YAML."""
     own = [one["name"] for one in draft["instruments"]]
     with st.expander("Questionnaires, confidence and trace", expanded=False) as place:

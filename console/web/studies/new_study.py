@@ -9,7 +9,7 @@ import streamlit as st
 from pydantic import ValidationError
 
 from console.database import now_ms
-from console.studies.design import Design, plan_allocation
+from console.studies.design import Design, plan_all
 from console.studies.design.yaml_file import dump, example, parse
 from console.studies.sessions import lifecycle
 from console.trajectory.strict_yaml import describe_failure
@@ -60,7 +60,7 @@ def _complain(failure: ValidationError, slots: dict[str, Callable[[str], object]
 
 
 def _made(design: Design) -> None:
-    places, nameless = plan_allocation(design), design.name == UNNAMED
+    places, nameless = plan_all(design), design.name == UNNAMED
     st.header("Preview", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):

@@ -18,8 +18,8 @@ from console.runs.export.layouts.parts.layout import (
     Reviewed,
     RunRecords,
     arguments_text,
-    build_opening_messages,
     each_trajectory,
+    first_messages,
     functions,
     number_calls,
     write_lines,
@@ -71,7 +71,7 @@ def _to_last_answer(messages: list[Chat]) -> list[Chat]:
 
 
 def _messages(record: Trajectory, whole: bool) -> Iterator[dict[str, Any]]:
-    yield from build_opening_messages(record.instruction, record.opening)
+    yield from first_messages(record.instruction, record.opening)
     for step, named, words in number_calls(record.steps):
         if words is not None:
             reasoning = {"reasoning_content": step.thought} if whole and step.thought else {}

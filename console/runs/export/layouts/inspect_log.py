@@ -15,7 +15,7 @@ from console.runs.export.layouts.parts.layout import (
     Layout,
     Reviewed,
     RunRecords,
-    build_opening_messages,
+    first_messages,
     number_calls,
 )
 from console.runs.importers.inspect import OPENING, OUTCOME, TRIAL
@@ -90,7 +90,7 @@ def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
 
 
 def _messages(one: Reviewed) -> Iterator[dict[str, Any]]:
-    yield from build_opening_messages(one.record.instruction, one.record.opening)
+    yield from first_messages(one.record.instruction, one.record.opening)
     for step, named, words in number_calls(one.record.steps):
         if words is not None:
             yield {"role": "assistant", "content": _thinking(step.thought, words)}

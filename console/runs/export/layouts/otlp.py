@@ -15,7 +15,7 @@ from console.runs.export.layouts.parts.layout import (
     Reviewed,
     RunRecords,
     arguments_text,
-    build_opening_messages,
+    first_messages,
     number_calls,
     spoken,
     write_lines,
@@ -59,7 +59,7 @@ def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
         about |= {"inferact.outcome": str(record.outcome), "inferact.gold_label": str(record.label or "")}
     times = (begun, begun + (len(record.steps) + 1) * _STEP)
     yield _span(trace, root, "", "invoke_agent", times, about)
-    heard = build_opening_messages(record.instruction, record.opening)
+    heard = first_messages(record.instruction, record.opening)
     for index, (step, named, words) in enumerate(number_calls(record.steps)):
         at = begun + (index + 1) * _STEP
         events = [_event(answer, at) for answer in one.answers if answer.step == index]

@@ -55,7 +55,7 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
         if not raw.endswith(b"\n"):
             # A text log has no closing bracket: only the end of its last line tells a whole answer from half of one.
             raise UnreadableFile(str(path), CUT, number)
-        yield number, decode_text(raw, path, number).rstrip("\r\n")
+        yield number, decode(raw, path, number).rstrip("\r\n")
 
 
 def broken_json(broken: json.JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
@@ -70,7 +70,7 @@ def broken_json(broken: json.JSONDecodeError, raw: bytes, path: Path, line: int)
     return UnreadableFile(str(path), reason, where)
 
 
-def decode_text(raw: bytes, path: Path, line: int) -> str:
+def decode(raw: bytes, path: Path, line: int) -> str:
     """Return the bytes as text; raise UnreadableFile if the bytes are not UTF-8 or contain a NUL."""
     try:
         text = raw.decode()

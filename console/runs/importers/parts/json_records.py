@@ -20,15 +20,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.files import (
-    BOM,
-    CUT,
-    LINE_LIMIT_BYTES,
-    TOO_LONG,
-    broken_json,
-    byte_lines,
-    decode_text,
-)
+from console.runs.importers.parts.files import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decode
 from console.runs.importers.records import Progress
 
 _WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data", "loglines")
@@ -289,7 +281,7 @@ def parse_json(raw: bytes, path: Path, line: int) -> Record:
     try:
         return Record(line, orjson.loads(raw))
     except orjson.JSONDecodeError as broken:
-        text = decode_text(raw, path, line)
+        text = decode(raw, path, line)
         if _LONE_SURROGATE.search(text) or _NOT_A_NUMBER.search(text):
             return _mended(text, path, line)
         raise broken_json(broken, raw, path, line) from broken

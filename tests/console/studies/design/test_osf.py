@@ -1,6 +1,6 @@
 """The plan in the fields of the OSF Preregistration template."""
 
-from console.studies.design import Design, plan_allocation, power
+from console.studies.design import Design, plan_all, power
 from console.studies.design.osf import osf_fields, osf_preregistration
 
 FIELDS = [
@@ -13,7 +13,7 @@ FIELDS = [
 
 def test_every_field_of_the_template_is_filled_in_from_the_design():
     design = Design(name="pilot", source={"environment": "webshop"}, factors={"score": ["shown", "hidden"]}, tasks=12)
-    found = osf_fields(design, plan_allocation(design))
+    found = osf_fields(design, plan_all(design))
     assert list(found) == FIELDS
     assert all(found.values())
     assert found["Sample size"] == "4 participants and 24 tasks, 12 per condition."
@@ -21,7 +21,5 @@ def test_every_field_of_the_template_is_filled_in_from_the_design():
     assert "participants and tasks are random samples" in found["Statistical models"]
     assert found["Sample size rationale"] == "To be filled in."
     powers = power.power(design, simulations=5)
-    assert (
-        "Power: score: hidden - shown:" in osf_fields(design, plan_allocation(design), powers)["Sample size rationale"]
-    )
-    assert osf_preregistration(design, plan_allocation(design)).count("\n## ") == len(FIELDS) - 1
+    assert "Power: score: hidden - shown:" in osf_fields(design, plan_all(design), powers)["Sample size rationale"]
+    assert osf_preregistration(design, plan_all(design)).count("\n## ") == len(FIELDS) - 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.studies.design import Design, allocate, plan_allocation, sample_tasks
+from console.studies.design import Design, allocate, plan_all, sample_tasks
 from console.studies.design.power import Assumptions, power
 from console.studies.design.preregistration import fingerprint, format_code_block, preregistration, table
 from console.studies.design.yaml_file import example, load
@@ -41,9 +41,7 @@ def test_everything_that_was_settled_is_there(pilot):
 
 def test_power_is_told_with_its_assumptions(pilot):
     assumed = Assumptions(start=0.4, effect=0.2)
-    text = preregistration(
-        pilot, plan_allocation(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed
-    )
+    text = preregistration(pilot, plan_all(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed)
     assert (
         "solved by the last trial is 0.40 for detector rules and 0.60 for detector random; other effects are 0" in text
     )
@@ -54,14 +52,14 @@ def test_a_study_between_participants_is_compared_by_another_test():
     other = Design(
         name="b", source={"environment": "webshop"}, comparison="between", factors={"score": ["shown", "hidden"]}
     )
-    text = preregistration(other, plan_allocation(other))
+    text = preregistration(other, plan_all(other))
     assert "Welch's t-test" in text
     assert "permuted blocks of 2" in text
 
 
 def test_the_fingerprint_changes_with_the_plan(pilot):
-    places = plan_allocation(pilot)
-    assert fingerprint(pilot, places) == fingerprint(load(example()), plan_allocation(pilot))
+    places = plan_all(pilot)
+    assert fingerprint(pilot, places) == fingerprint(load(example()), plan_all(pilot))
     assert fingerprint(pilot, places) != fingerprint(pilot, places[:-1])
     other = pilot.model_copy(update={"undo_seconds": 6.0})
     assert fingerprint(other, places) != fingerprint(pilot, places)
@@ -70,7 +68,7 @@ def test_the_fingerprint_changes_with_the_plan(pilot):
 def test_texts_of_the_design_cannot_break_out_of_the_document(pilot):
     fence = chr(96) * 3
     other = pilot.model_copy(update={"instructions": f"a | b\n{fence}\n# Not a title\n"})
-    text = preregistration(other, plan_allocation(other))
+    text = preregistration(other, plan_all(other))
     assert f"{fence}`yaml\n" in text
     assert table(("a",), [("x | y\nz",)]).endswith("| x \\| y z |")
     assert format_code_block("plain", "").startswith(f"{fence}\n")

@@ -221,7 +221,7 @@ Chat = dict[str, Any]
 """One message with its `role` and content."""
 
 
-def build_opening_messages(instruction: str, opening: str) -> list[Chat]:
+def first_messages(instruction: str, opening: str) -> list[Chat]:
     """Return the messages before the agent's first step: a system message for a policy, and the user's message."""
     policy, words = "", opening
     if opening.startswith((POLICY, EARLIER_ACTS, FIRST_WORDS)):
@@ -235,7 +235,7 @@ def build_opening_messages(instruction: str, opening: str) -> list[Chat]:
 
 def in_words(checkpoint: Checkpoint) -> list[Chat]:
     """Return the conversation up to a checkpoint as plain user and assistant turns, the form for chat templates."""
-    turns = build_opening_messages(checkpoint.instruction, checkpoint.opening)
+    turns = first_messages(checkpoint.instruction, checkpoint.opening)
     for step in checkpoint.steps:
         turns.append(assistant(step.thought, step.action))
         turns.append({"role": "user", "content": step.observation})
