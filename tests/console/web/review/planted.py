@@ -21,7 +21,7 @@ PARTS = [
     "console/review/inbox.py:list_waiting_agents",
     "console/review/reasons.py:get_judging",
     "console/review/reasons.py:list_reasons",
-    "console/review/plain_text.py:seen_digest",
+    "console/review/plain_text.py:digest_shown_text",
     "console/review/plain_text.py:is_clipped",
     "console/web/review/actions.py:flash_html",
     "console/web/review/actions.py:mark_shown",
