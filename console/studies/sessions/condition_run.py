@@ -118,8 +118,9 @@ def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | Non
         if run.kind == RunKind.LIVE:
             report = live(run.name, progress=progress)
         else:
+            # `replay.advance` locks the run itself.
+            report = replay.advance(run.name) if live is engine.advance else Advance()
             with lock_run(run):
-                report = replay.advance(run.name) if live is engine.advance else Advance()
                 report.queued += replay.judge_replay(run.name, run.detector or "rules")
     if report.interrupted:
         _note(run, " ".join(report.problems))
