@@ -56,7 +56,7 @@ _NOTHING: dict[Standing, str] = {
     Standing.MET: gettext_noop("{clause}; the steps confirm this."),
 }
 ANSWER, FORM, PRODUCT, SECOND = "answer", "answer's form", "product", "second of two"
-CALLS, ASKED, HOUSEHOLD = "calls", "asked", "household"
+CALLS, ASKED, HOUSEHOLD, OTHER_NUMBER = "calls", "asked", "household", "other number"
 """The checks of answers, a product's pages, pairs, values in calls, requests and household tasks; none is broken."""
 _WITHOUT_THIS = (gettext_noop("{clause}; at the end this is not fully done. The last action is “{shown}”."), "")
 _ONLY_THERE = (gettext_noop("{clause}; “{shown}” comes from step {number}, not from the user."), "")
@@ -79,8 +79,15 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("{clause}; the opened pages of the product do not mention it."),
         gettext_noop("not on the opened pages"),
     ),
+    (OTHER_NUMBER, Standing.NOT_SHOWN): (
+        gettext_noop("{clause}; the opened pages of the product do not mention it. Step {number} shows “{shown}”."),
+        gettext_noop("another number"),
+    ),
     (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
-    (ASKED, Standing.MET): (gettext_noop("{clause}; this action calls “{shown}”."), ""),
+    (ASKED, Standing.MET): (
+        gettext_noop("{clause}; this action calls “{shown}”, but this line does not check its values."),
+        gettext_noop("values not checked here"),
+    ),
     (HOUSEHOLD, Standing.NOT_SHOWN): (
         gettext_noop("{clause}; no action did this to the object."),
         gettext_noop("by no action"),
@@ -156,9 +163,9 @@ COUNTS: dict[Standing, str] = {
 """Phrases for the number of lines, by status."""
 UNCHECKED = gettext_noop("Nothing could be checked, because the steps do not show whether any requirement is met.")
 NO_LINES = gettext_noop("Nothing could be checked, because the detector cannot check any part of the request.")
-HARMLESS = gettext_noop("This action only reads, plans, answers or ends. What it says was not checked.")
+HARMLESS = gettext_noop("No call in this action is known to change, send or pay anything. Its text was not checked.")
 _AFTER_CHANGES = gettext_noop(
-    "This action only reads, plans, answers or ends. Earlier steps may have changed data: {steps}."
+    "No call in this action is known to change, send or pay anything. Earlier steps may have changed data: {steps}."
 )
 RECORD: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("not in the steps"),

@@ -35,7 +35,7 @@ from console.trajectory.requirements import (
     Standing,
     verify,
 )
-from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, PRODUCT
+from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, OTHER_NUMBER, PRODUCT
 from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions, occurrences, singular, words
 
 _MOST_TERMS = 16
@@ -132,7 +132,8 @@ def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
     if state is TermState.MISSING:
         if group[-1].kind is TermKind.WORD and is_tail(start, end, evidence):
             return
-        yield Line(asked, Standing.NOT_SHOWN, rule=PRODUCT)
+        other = _other_number(text, evidence)
+        yield Line(asked, Standing.NOT_SHOWN, other, OTHER_NUMBER if other else PRODUCT)
     elif state is TermState.OFFERED:
         option = _option_in_words(group, evidence)
         if option:
@@ -143,6 +144,22 @@ def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
         for term in (term for term in group if term.kind is not TermKind.WORD):
             if shown := _seen(term, evidence):
                 yield Line(_of_term(kind, "product", term, evidence), Standing.MET, shown, PRODUCT)
+
+
+_COUNTED = re.compile(r"\s*(\d[\d.,]*)[ -]?([^\W\d_]+)\s*")
+
+
+def _other_number(text: str, evidence: Evidence) -> Quote | None:
+    """Return the last quote on the product's pages of another number before the same word: "4 Pack" for "12 pack"."""
+    asked = _COUNTED.fullmatch(text)
+    if asked is None or evidence.purchase is None:
+        return None
+    same_word = re.compile(rf"(?<![\w.,])(\d[\d.,]*)[ -]?{re.escape(asked[2])}(?!\w)", re.IGNORECASE)
+    for act in (act for act in reversed(evidence.acts) if act.step in evidence.purchase.steps):
+        for found in same_word.finditer(act.observation[:50_000]):
+            if found[1] != asked[1]:
+                return Quote(found[0], *found.span(), QuotePlace.OBSERVATION, act.step)
+    return None
 
 
 _WORD_BEFORE, _WORD_AFTER = re.compile(r"([\w'’]+)[ -]$"), re.compile(r"^[ -]([\w'’]+)")
@@ -231,7 +248,8 @@ def _answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -> It
         yield Line(asked, Standing.CANNOT_TELL, rule=FORM)
         return
     first = reading.saying[0].step if reading.saying else len(evidence.acts) + 1
-    quotes = (quote_result(evidence, reading.answer, act.step) for act in evidence.acts if act.step >= first)
+    # The last page before the answer is the likelier source of a word that several pages contain.
+    quotes = (quote_result(evidence, reading.answer, act.step) for act in reversed(evidence.acts) if act.step >= first)
     shown = next((quote for quote in quotes if quote.end > 0), None)
     standing = Standing.CANNOT_TELL if reading.saying else Standing.NOT_SHOWN
     yield Line(asked, standing, shown, ANSWER if shown or not reading.saying else FORM)

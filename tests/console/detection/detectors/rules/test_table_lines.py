@@ -49,6 +49,30 @@ def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_anoth
     )
 
 
+def test_another_number_of_the_same_unit_is_named():
+    page = ("click[B000000001]", PAGE.format(name="Rye Bread, 4 Pack, 14 Packages of 12"))
+    lines = said(at("webshop", "rye bread, 12 pack", "click[Buy Now]", page))
+    assert (
+        "not shown: The user asked for “12 pack”; the opened pages of the product do not mention it. "
+        "Step 1 shows “4 Pack”." in lines
+    )
+
+
+def test_the_page_before_the_answer_is_its_source():
+    pages = [
+        (f"search[{name}]", f"{name} was named in 2004 by a jury of readers.") for name in ("Ada Bell", "Tin Orchard")
+    ]
+    assert said(at("hotpotqa", "When was the Tin Orchard of Ada Bell named?", "finish[2004]", *pages)) == [
+        "cannot tell: The user asked “When was the Tin Orchard of Ada Bell named?”; it was not checked whether “2004” "
+        "answers this. The words appear in step 2."
+    ]
+
+
+def test_a_known_verb_says_that_values_were_not_compared():
+    lines = said(at("tau-bench", "Cancel all of my upcoming orders.", 'cancel_order({"order": 12})'))
+    assert [line for line in lines if line.endswith("calls “cancel_order”, but this line does not check its values.")]
+
+
 def test_one_word_of_a_phrase_is_no_requirement():
     page = ("click[B000000001]", PAGE.format(name="Open Sandals for the Living"))
     lines = said(at("webshop", "looking fort a pair of open toe sandals for the living room", "click[Buy Now]", page))
