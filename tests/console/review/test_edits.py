@@ -166,7 +166,7 @@ def test_pattern_of_a_schema_is_checked():
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ({"patternProperties": {"^(a+)+$": {}}}, "name the properties"),
+        ({"patternProperties": {"^(a+)+$": {}}}, "Name the properties"),
         ({"properties": {"a": {"pattern": "(?!x)"}}}, "unsupported regular expression"),
         (json.loads('{"properties":{"a":' * 400 + "{}" + "}}" * 400), "nested too deeply"),
     ],

@@ -60,7 +60,7 @@ def test_a_marked_step_with_words_and_a_reason_reaches_the_agent_and_the_files(c
     assert feedback_to_agent(stored()) == f"Step 1, `{action}`, “{quote}”: wrong item."
     (row,) = exported("decisions", tmp_path)
     assert row["marked_steps"] == [{"step": 1, "action": action, "quote": quote}]
-    assert list(row)[-3:] == ["marked_steps", "answers", "known_answer"]
+    assert list(row)[-5:] == ["marked_steps", "answers", "known_answer", "reasons_sent", "next_trial_score"]
     assert row["feedback_type"] == "nl"
     with reading() as session:
         assert marked_steps.list_marks(session, claim.trajectory_id) == {1: f"marked by Ada: “{quote}”"}

@@ -223,7 +223,7 @@ def test_deep_nesting_inside_a_record_is_refused_with_its_line(write):
 
 def test_the_handbook_counts_the_formats():
     readme = Path(__file__).resolve().parents[4] / "console/web/handbook/researcher.md"
-    assert f"\n{len(IMPORTERS)} formats are recognised by their content" in readme.read_text()
+    assert f"\nThe console recognises {len(IMPORTERS)} formats by their content" in readme.read_text()
 
 
 def test_an_empty_log_of_a_known_format_is_not_said_to_have_another_format(write):
