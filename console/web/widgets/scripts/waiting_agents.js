@@ -29,7 +29,14 @@ function pressed(event, data) {
   if (event.key.toLowerCase() !== "g") return
   if ([...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)) return
   event.preventDefault()
-  document.querySelector(".st-key-agents-open button")?.click()
+  press(20)
+}
+
+// The text is there a moment before the button.
+function press(tries) {
+  const button = document.querySelector(".st-key-agents-open button")
+  if (button) button.click()
+  else if (tries > 0) setTimeout(press, 100, tries - 1)
 }
 
 function span(ms) {
