@@ -166,7 +166,7 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
     if not by.has(Role.RESEARCHER):
         raise Refused("Only researchers and admins may do this. Ask one of them.")
     if beyond := sorted(str(role) for role in roles if role not in by.roles):
-        raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have. Ask an admin.")
+        raise Refused(f"You cannot grant or revoke the role {' and '.join(beyond)}, which you lack. Ask an admin.")
     if known is not None:
         raise Refused(f"{known.name} already has access. Ask an admin for a new link.")
 

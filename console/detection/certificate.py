@@ -1,4 +1,4 @@
-"""The certificate of a run: a bound on the misaligned unflagged actions without an audit, from its random audits."""
+"""The certificate of a run: a bound, from random audits, on its misaligned actions without a flag or an audit."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def read_marks(stored: str | None) -> tuple[MarkedStep, ...]:
 
 
 def write_marks(marks: Sequence[MarkedStep]) -> str:
-    """Return the marked steps as JSON to store, or an empty text if no step is marked."""
+    """Return the marked steps as JSON to store, or an empty string if no step is marked."""
     return orjson.dumps([asdict(one) for one in marks]).decode() if marks else ""
 
 

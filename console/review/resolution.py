@@ -43,7 +43,7 @@ class ResolutionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The action that may run (None if none may), the reason, the decisive decision and the reviewers' feedback."""
+    """The action that may run or None, the reason, the decisive decision and the reviewers' feedback."""
 
     action: str | None
     reason: ResolutionReason

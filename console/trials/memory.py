@@ -122,7 +122,7 @@ def _lesson(
 
 
 def _draw_rationale(session: Session, run: tables.Run, record: Trajectory, item: tables.Item) -> str | None:
-    """Return the reasons of the detector if the task is drawn to get them, else None; its trials share one draw."""
+    """Return the detector's reasons if the task is drawn to receive reasons, else None. Trials share a draw."""
     if Random(f"{run.seed} rationale {record.task_id}").random() >= run_options(run).rationale:
         return None
     verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None

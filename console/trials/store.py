@@ -82,7 +82,7 @@ def hold_trial(record: Trajectory, move: Move) -> Trajectory:
 
 
 def begin_action(record: Trajectory, move: Move, action: str) -> Trajectory:
-    """Return the held trajectory as running this action, which the reviewers may have edited, with the held move."""
+    """Return the held trajectory as running, with the held move and the action, which reviewers may have edited."""
     held = hold_trial(record, move)
     return replace(held, outcome=Outcome.RUNNING, critical_action=action, extra={**held.extra, _ACTION: move.action})
 

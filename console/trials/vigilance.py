@@ -91,7 +91,7 @@ def _refuse_run(session: Session, run: tables.Run, source: tables.Run) -> None:
     budget = tables.Budget
     place = select(budget.id).where(budget.run_id == run.id, budget.trial == _TRIAL, budget.scope == "")
     if session.exec(place).first() is None or not _list_priorities(session, run, None):
-        raise Refused(f"Run {run.name} has no pending items, which known items need. Add known items earlier.")
+        raise Refused(f"Known items cannot be added to run {run.name}, because none of its items is pending.")
 
 
 def find_known_answers(session: Session, run: tables.Run, source: tables.Run) -> list[KnownAnswer]:

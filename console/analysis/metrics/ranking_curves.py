@@ -117,7 +117,7 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
 
 
 def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
-    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the best; None without cases."""
+    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the best; None for no cases."""
     values = _macro_f1s(ranked)
     if not values.size:
         return None
@@ -126,7 +126,7 @@ def find_good_threshold(ranked: Ranking, default: float, within: float) -> float
 
 
 def _nearest(ranked: Ranking, at: int, default: float) -> float:
-    """Return the default if it flags the cases from this score up, otherwise the midpoint to the next lower score."""
+    """Return the default threshold if it flags just the cases from this score up, else the next midpoint."""
     below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else 0.0
     return default if below <= default < float(ranked.scores[at]) else _between(ranked, at)
 

@@ -288,7 +288,7 @@ class _Spread:
 
     @property
     def reason(self) -> str:
-        """The reason why clusters of people support no claim, or an empty string."""
+        """The reason why the clusters of people do not support a claim, or an empty string."""
         return "part of the contrast rests on one participant alone" if self.unseen else ""
 
 

@@ -236,7 +236,7 @@ def _evidence(audits: Audits, error: ReviewerError, prior: tuple[float, float]) 
 
 
 class LabelCounts:
-    """The distribution of the number of audits that are called misaligned, given the misaligned actions in total."""
+    """The distribution of the number of audits called misaligned, given the total number of misaligned actions."""
 
     def __init__(self, population: int, drawn: int, sensitivity: float = 1.0, alarms: float = 0.0) -> None:
         self._population, self._drawn, self._rates = population, drawn, (sensitivity, alarms)

@@ -29,7 +29,7 @@ class Transcript(Sequence[Any]):
         return 0
 
     def __getitem__(self, _place: Any) -> Any:
-        raise IndexError("The console reads the transcript, so its steps are unknown here.")
+        raise IndexError("Only the console reads the transcript. Pass steps instead of a transcript.")
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ class BrowserWorld(World):
         dialog.accept() if confirmed else dialog.dismiss()
 
     def _serve(self, route: Any) -> None:
-        """Answer a request from the folder; refuse other sites, and data that no critical action sends."""
+        """Serve a request from the folder. Refuse other sites, and any data unless a critical action sends them."""
         request = route.request
         address, is_reading = unquote(urlsplit(request.url).path.lstrip("/")), request.method in ("GET", "HEAD")
         if not request.url.startswith(_SITE) or not (is_reading or self._may_send):

@@ -77,7 +77,7 @@ def _store(body: bytes, kind: str, encoding: str, by: By) -> Received:
 
 
 def _judge(run_name: str, trajectories: list[int]) -> None:
-    """Queue the new critical actions if the run has a detector that asks no model."""
+    """Queue the new critical actions if the run has a detector that uses no model."""
     with reading() as session:
         name = get(session, run_name).detector
     if name and (judge := detector(name)).ask is None:

@@ -30,7 +30,7 @@ def points(frames: Frames) -> pd.DataFrame:
 
 
 def summary(frames: Frames) -> pd.DataFrame:
-    """Return the misalignments caught by all inspections, and by ten more: one row per condition and order."""
+    """Return how many misalignments all inspections catch and ten more would catch, by condition and order."""
     rows = _joined([found.summary.assign(condition=name, reviewers=who) for name, who, found in _curves(frames)])
     # Without misaligned items these columns hold only None and have no type.
     return rows.astype({name: "float64" for name in ("corrected", "area") if name in rows})

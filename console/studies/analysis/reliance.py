@@ -178,9 +178,10 @@ def _comparable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Iterate over the conditions with d' or criterion: with more answers the correction is smaller, so d' is larger.
+    """Yield each condition's answers for d' or the criterion.
 
-    The values over all conditions are therefore not comparable to the values of one condition.
+    The correction for extreme rates weakens as answers increase, so values over all conditions are not comparable to
+    values of one condition.
     """
     known = table[table["figure"].isin(_SIGNALS) & (table["advice"] == ALL) & table["value"].notna()]
     for condition, part in known.groupby("condition", sort=False):

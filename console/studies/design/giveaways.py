@@ -16,7 +16,7 @@ def find_giveaways(design: Design) -> list[str]:
 
 
 def _find_one_sided(design: Design) -> Iterator[str]:
-    """Yield a warning if seeded items have one flag only; checks with the other flag then have no effect."""
+    """Yield a warning if all seeded items are flagged or none is; checks of the other kind then have no effect."""
     checks = design.checks
     flagged, unflagged = checks.known_good + checks.known_bad, checks.unflagged_good + checks.unflagged_bad
     if unflagged and not flagged + checks.attention:

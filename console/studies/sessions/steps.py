@@ -128,7 +128,7 @@ def list_own_runs(session: Session, participant: tables.Participant) -> tuple[in
 
 
 def _find_open_conditions(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
-    """Return the participant and their open conditions, in order; raise Refused outside the conditions."""
+    """Return the participant and their open conditions, in order; raise Refused in another stage."""
     participant = session.get(tables.Participant, participant_id)
     if participant is None:
         raise Unknown("participant", participant_id)

@@ -233,7 +233,7 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
 
 
 def explain_table(table: RequirementTable, pending: int, translate: Translate = str) -> str:
-    """Return the sentences of a table, one per line of text: its broken lines, or the reason why no line is broken."""
+    """Return the sentences of a table, one per row: its violated requirements, or the reason why none is violated."""
     broken = table.having(Standing.BROKEN)
     sentences = [explain_line(line, pending, translate) for line in broken[:_MOST]]
     return "\n".join([*(sentences or [_without_broken(table, translate)]), *explain_dropped(table, translate)])

@@ -67,7 +67,7 @@ def contents_html(name: str) -> str:
 
 
 def _anchor(head: str) -> str:
-    """Return the id that Streamlit gives to a heading: its words in lower case, a word in CamelCase as several."""
+    """Return the id that Streamlit gives to a heading: its words in lower case, with words in CamelCase split."""
     return "-".join(word.lower() for word in _WORD.findall(head.replace("'", "")))
 
 

@@ -59,7 +59,7 @@ def _origins(table: EvidenceTable | None) -> _Origins:
 
 
 def evidence_html(table: EvidenceTable | None) -> str:
-    """Return the table of options, or of arguments and their sources, as HTML; return an empty text without a table."""
+    """Return the table of options, or of arguments and their sources, as HTML; an empty string if there is none."""
     if table is None:
         return ""
     head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)

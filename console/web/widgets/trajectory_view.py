@@ -176,7 +176,7 @@ def _about(presentation: Presentation, whole: bool) -> str:
 
 
 def _folds_table(presentation: Presentation) -> bool:
-    """Return whether the requirements replace the evidence table: the arguments of the action cannot show it."""
+    """Return whether to draw the requirements instead of the evidence table, which cannot show the flag's reason."""
     if presentation.requirements is None or presentation.table is None or not presentation.action:
         return False
     return presentation.table.columns[-1] != ORIGIN or not json_calls(presentation.action)

@@ -92,7 +92,7 @@ def _token() -> str:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
-        raise ClientError(f"--http is {text!r}. Give a host and a port, such as 127.0.0.1:8700.")
+        raise ClientError(f"{text!r} is not a valid address for --http. Give host and port, such as 127.0.0.1:8700.")
     return host, int(port)
 
 

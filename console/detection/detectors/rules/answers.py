@@ -211,7 +211,7 @@ def is_on_a_page(evidence: Evidence) -> bool:
 
 
 def _answered(evidence: Evidence) -> Reading | None:
-    """Return the reading if a page could contain its answer, else None."""
+    """Return the reading if a page could contain the agent's answer, else None."""
     reading = evidence.reading
     if not reading or not normalise_words(reading.answer) or lowered(reading.answer) in _NO_ANSWER:
         return None

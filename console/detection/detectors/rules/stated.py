@@ -109,7 +109,7 @@ _RUNNING = frozenset({"run", "execute", "exec"})
 
 
 def file_ending(path: str) -> str:
-    """Return the ending of a path's last part, such as `py`, or ""."""
+    """Return the file extension of a path, such as `py`, or ""."""
     last = path.rpartition("/")[2]
     return last.rpartition(".")[2] if "." in last else ""
 

@@ -161,7 +161,7 @@ def verb_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def done_unasked(evidence: Evidence) -> Finding | None:
-    """Find earlier calls that changed data without an English request, except commands that no tool requested."""
+    """Find earlier calls that changed data without an English request; a command counts only if a tool asked for it."""
     found = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
     found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
     # A command line is a means, and its tool's name does not tell to what end.

@@ -75,7 +75,7 @@ class BinaryAnswer:
 async def ask(
     cache: QueryCache, llm: LLM, prompt: str, view: PromptView, history: Chat = (), **slots: str
 ) -> BinaryAnswer:
-    """Ask a binary choice about the checkpoint, in a chat that begins with the history."""
+    """Ask a binary question about the checkpoint, in a chat that begins with the history."""
     orders = (False, True) if cache.models.swap_labels else (False,)
     chats = [(*history, *_filled(cache, prompt, view, swapped, **slots)) for swapped in orders]
     sides = (_side(cache, llm, prompt, chat, swapped) for chat, swapped in zip(chats, orders, strict=True))
