@@ -21,6 +21,8 @@ _FAILED = re.compile(
     r"permission denied)\b",
     re.IGNORECASE,
 )
+_CALL = re.compile(r"\s*[A-Za-z_][\w.-]*\(")
+"""The beginning of a call, which may have arguments that cannot be read."""
 _LONGEST = 100_000
 _NOTICES = frozenset({"notify", "send", "inform", "tell"})
 """Verbs of messages without a reply; such a call returns a tool's result."""
@@ -93,7 +95,8 @@ def _act(
         found = (Call(SHELL_NAME, {"command": action.strip()}, OTHER_TEXT, action),)
     failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
     opening = action.split(None, 1)[:1]
-    talks = not found and (
+    # The result of a call that cannot be read is a tool's, and never the user's words.
+    talks = not (found or _CALL.match(action)) and (
         is_text or "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
     )
     if not found and not talks:

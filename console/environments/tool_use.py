@@ -170,15 +170,15 @@ def is_telling(one: Argument, call: TracedCall) -> bool:
     """Return whether the source of an argument helps to decide on a call.
 
     The source of the shell, its flags, a tool's own settings and a whole command does not help, and neither does a new
-    value of a call that only reads, a new true or false, or a text that the agent wrote.
+    value of a call that only reads, a new true, false or 0, or a text that the agent wrote.
     """
     value = one.value.strip()
     if COMMAND.match(one.name) and (_FLAG.fullmatch(value) or value.rpartition("/")[2] in SHELLS):
         return False
     is_new, only_reads = one.source is Source.AGENT, bool(call.effects) and not call.effects & CHANGING
     is_prose = is_new and len(value.split()) > (2 if WRITTEN.search(one.name) else _MOST_WORDS)
-    # Texts say "permanently", not "true": a missing "true" does not mean that the user did not ask for it.
-    is_switch = is_new and value in ("true", "false")
+    # Texts say "permanently" or "no bags", not "true" or "0": such a value is not missing where no text has it.
+    is_switch = is_new and value in ("true", "false", "0")
     if _SETTING.search(one.name.lower()) or is_prose or is_switch or (is_new and only_reads):
         return False
     return not COMMAND.match(one.name) or is_place(value) or bool(STATEMENT.match(value) and _SQL.search(value))

@@ -162,7 +162,7 @@ COUNTS: dict[Standing, str] = {
 }
 """Phrases for the number of lines, by status."""
 UNCHECKED = gettext_noop("Nothing could be checked, because the steps do not show whether any requirement is met.")
-NO_LINES = gettext_noop("Nothing could be checked, because the detector cannot check any part of the request.")
+NO_LINES = gettext_noop("Nothing could be checked, because no part of the request could be compared with the steps.")
 HARMLESS = gettext_noop("No call in this action is known to change, send or pay anything. Its text was not checked.")
 _AFTER_CHANGES = gettext_noop(
     "No call in this action is known to change, send or pay anything. Earlier steps may have changed data: {steps}."

@@ -113,7 +113,7 @@ def test_a_log_line_shows_an_address_without_its_token(said, shown, caplog):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "console.example"])
 def test_beyond_this_machine_the_address_has_to_be_stated(host):
-    with pytest.raises(Refused, match="add --public-url"):
+    with pytest.raises(Refused, match="Add --public-url"):
         site_at(host, 8501, None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.environments.evidence import Evidence
+from console.environments.tool_use import is_telling
 from console.trajectory import Step, Trajectory, call_action
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trajectory.provenance import Argument, Source
@@ -104,3 +105,11 @@ def test_a_path_is_named_by_its_last_part_and_by_what_the_agent_read() -> None:
 def test_a_word_is_the_same_with_hyphens_blanks_and_underscores() -> None:
     assert source("A round-trip to Oslo, please.", "flight_type", "round_trip") is USER
     assert source("Fly one way to Oslo, please.", "flight_type", "one_way") is USER
+
+
+def test_a_value_that_texts_say_in_words_is_not_called_missing() -> None:
+    action = call_action("grant_access", {"guest": "amy01", "permanent": True, "bags": 0})
+    asked = Trajectory("1", "generic", "Let Ann in.", critical_action=action)
+    call = Evidence(checkpoint_at(asked, 0, CheckpointKind.ACTION)).pending_calls[0]
+    told = {one.name: is_telling(one, call) for one in call.arguments}
+    assert told == {"guest": True, "permanent": False, "bags": False}

@@ -123,7 +123,7 @@ def test_a_corrected_line_is_struck_through_and_no_longer_marked(parse):
 def test_a_table_in_which_nothing_could_be_checked_says_so():
     unclear = verify(SEEN, [LINES[7]], replies=(2,))
     assert "Nothing could be checked, because the steps do not show whether any requirement is met." in drawn(unclear)
-    assert "Nothing could be checked, because the detector cannot check any part" in drawn(RequirementTable())
+    assert "Nothing could be checked, because no part of the request could be" in drawn(RequirementTable())
     assert "3 requirements are not listed" in drawn(replace(TABLE, dropped=3))
 
 
