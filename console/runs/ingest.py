@@ -142,12 +142,9 @@ def import_files(
         except UnreadableFile as broken:
             return [FileReport(path=label, rejected=[{"line": broken.line, "reason": broken.reason}])]
         if not files:
-            return [
-                FileReport(
-                    path=label,
-                    rejected=[{"line": None, "reason": "The archive is empty. Add files to it, then import it again."}],
-                )
-            ]
+            what = "folder" if path.is_dir() else "archive"
+            reason = f"The {what} is empty. Name a file, or a {what} with files."
+            return [FileReport(path=label, rejected=[{"line": None, "reason": reason}])]
         reports = []
         for name, plain in files:
             report = import_file(plain, run_name, format, progress, choice)

@@ -240,7 +240,8 @@ def _merged(versions: Sequence[Record]) -> list[Record]:
     """Return the runs of a trace; each later version of a run (`patch`) adds its fields to the first (`post`)."""
     found: dict[object, Record] = {}
     for number, one in enumerate(versions):
-        name = one.value.get("id") or number
+        name = one.value.get("id")
+        name = name if isinstance(name, str) else number
         held = found.get(name)
         told = {key: value for key, value in one.value.items() if value is not None}
         found[name] = one if held is None else Record(held.line, {**held.value, **told})

@@ -233,4 +233,4 @@ def test_a_drill_restores_elsewhere_and_leaves_the_database_alone(tmp_path, caps
     assert chain_end(url) == before
     copy.write_bytes(copy.read_bytes()[:5_000])
     assert run_command(["db", "drill", str(copy)]) == 1
-    assert "name another file" in capsys.readouterr().err
+    assert "Name another file" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def test_a_folder_without_files_is_refused(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     code = run_command(["trajectory", "import", str(tmp_path / "empty"), "--run", "r", "--json"])
     assert code == 2
-    assert "Name the files in the folder" in capsys.readouterr().err
+    assert "The folder is empty. Name a file" in capsys.readouterr().err
 
 
 def test_two_critical_calls_in_one_message_are_two_critical_actions(tmp_path, capsys):
