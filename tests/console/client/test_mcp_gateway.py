@@ -213,7 +213,7 @@ CONSOLE = "console: {url: 'http://127.0.0.1:1', token: '${MCP_TEST_TOKEN}', run:
         (CONSOLE + "servers: {a: {command: x, headers: {}}}", "belongs to the other kind"),
         (CONSOLE + "servers: {a: {command: x, trust_annotation: true}}", "unknown. Use"),
         (CONSOLE + "servers: {a: {command: x, env: {KEY: '${NOT_SET_HERE}'}}}", "NOT_SET_HERE is not set"),
-        (CONSOLE + "servers: {a__b: {command: x}}", "use lower-case letters"),
+        (CONSOLE + "servers: {a__b: {command: x}}", "Use lower-case letters"),
         (CONSOLE + "hold_s: 0\nservers: {a: {command: x}}", "hold_s is 0"),
         ("servers: {a: {command: x}}", "lacks console"),
         ("servers: [", "cannot be read as YAML"),

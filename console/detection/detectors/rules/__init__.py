@@ -282,4 +282,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=11)
+RULES = Detector("rules", "Rules", judge, version=12)

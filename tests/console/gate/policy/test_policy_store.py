@@ -67,7 +67,7 @@ def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
 def test_only_a_gate_has_a_policy(url, shop):
     with reading(url) as session:
         assert policy_store.get_gate_run(session, shop).name == "shop"
-        with pytest.raises(Refused, match="log is of kind replay; only a gate"):
+        with pytest.raises(Refused, match="log is of kind replay, but only a gate"):
             policy_store.get_gate_run(session, "log")
         with pytest.raises(Unknown):
             policy_store.get_gate_run(session, "nowhere")

@@ -132,7 +132,10 @@ def test_consent_is_looked_at_here_and_saved_with_its_style_in_it(browser):
         joining.consent(joining.find_participant(session, secret).id, True)
     saved = client.get("/my-consent?save=1")
     assert saved.headers["content-disposition"] == 'attachment; filename="consent.html"'
-    assert client.get("/sign-in/style.css").text in saved.text
+    font, _, sheet = client.get("/sign-in/style.css").text.partition("}\n")
+    assert sheet in saved.text
+    assert font.startswith("@font-face")
+    assert font not in saved.text
     for left_out in ("<link", "/my-consent?save=1", "<dd>not yet</dd>"):
         assert left_out not in saved.text
     with reading() as session:
