@@ -214,6 +214,7 @@ NOT_LINKED = {
     "memory": "written from a linked decision, which keeps the original text",
     "log_import": "each import is an event",
     "task": "the record of an agent's work, which an import can replace",
+    "worker": "the heartbeat of a process, which decides nothing",
     "trajectory": "the record of an agent's work; the action that may run is in the linked check",
     "trajectory_body": "the record of an agent's work; the action that may run is in the linked check",
     "picture": "the record of an agent's work",

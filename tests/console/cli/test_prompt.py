@@ -65,7 +65,7 @@ def test_a_template_is_rendered_with_texts_and_files(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--slot", "option_a=True"], "needs option_b"),
+        (["--slot", "option_a=True"], "needs values for option_b"),
         (["--slot", "option_a"], "Write NAME=TEXT"),
         (["--file", "option_a=nowhere"], "cannot be read"),
     ],

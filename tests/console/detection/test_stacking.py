@@ -133,5 +133,5 @@ def test_a_stack_that_is_not_there_is_named_with_those_that_are(kettles):
     rows = inferact("list")
     assert {"stacked@shop", "rules", "inferact-prob"} <= {row["detector"] for row in rows}
     stacked.path_of("odd").write_text("{}")
-    with pytest.raises(BadInput, match="fit it again"):
+    with pytest.raises(BadInput, match="Fit the stack again"):
         detector("stacked@odd")

@@ -175,7 +175,7 @@ def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
         "name: pilot\nsource: {actor: scripted, environment: webshop}\ntask: 3\n"
     ).run()
     click(at, "Load design")
-    assert "line 3, column 1: task: unknown field; did you mean tasks?" in words(at)
+    assert "line 3, column 1: task: unknown field. Did you mean tasks?" in words(at)
 
 
 def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(new_study, open_page):
