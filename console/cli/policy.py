@@ -226,7 +226,7 @@ def _try_cases(policy: Policy, cases: Path, as_json: bool) -> None:
 
 
 def _known_people() -> Known | None:
-    """Return the people with access, or None if there is no database: a policy can be checked without one."""
+    """Return the people with access, or None without a database: a policy can be checked anywhere."""
     try:
         with reading() as session:
             return list_known_people(session)

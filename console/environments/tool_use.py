@@ -177,7 +177,7 @@ def is_telling(one: Argument, call: TracedCall) -> bool:
         return False
     is_new, only_reads = one.source is Source.AGENT, bool(call.effects) and not call.effects & CHANGING
     is_prose = is_new and len(value.split()) > (2 if WRITTEN.search(one.name) else _MOST_WORDS)
-    # Texts say "permanently" or "no bags", not "true" or "0": such a value is not missing where no text has it.
+    # Texts say "permanently" or "no bags", not "true" or "0", so such a value is not called missing.
     is_switch = is_new and value in ("true", "false", "0")
     if _SETTING.search(one.name.lower()) or is_prose or is_switch or (is_new and only_reads):
         return False

@@ -44,7 +44,7 @@ def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wro
     assert {*run(wrong(url), tmp_path, 4, 1.0, 4)} & CAUGHT[wrong]
 
 
-# Its judge needs the answers of lost connections; beside a full run they are too late now and then.
+# Beside a full run, the notes once had an overlap that no snapshot of the database had; the cause is not known.
 @pytest.mark.at_length
 @pytest.mark.parametrize("url", [pytest.param("postgresql", marks=NEEDED)], indirect=True)
 def test_cut_connections_are_one_sentence_each_and_neither_lose_nor_double_anything(url, stock, tmp_path):
