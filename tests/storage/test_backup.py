@@ -292,8 +292,8 @@ def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, t
     add(url, "a")
     copy = backup(url, tmp_path / "copy.db")
     with closing(sqlite3.connect(copy)) as connection, connection:
-        # What revision 0029 added.
-        # ... and 0030.
+        # What revisions 0029 to 0031 added.
+        connection.execute("ALTER TABLE memory DROP COLUMN rationale")
         connection.execute("DROP TABLE worker")
         connection.execute("DROP TABLE saved_view")
         connection.execute("ALTER TABLE carried_check DROP COLUMN marked_steps")

@@ -166,8 +166,8 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
 
 
 def _bar(label: str, count: int, css: str, widest: int) -> str:
-    share = min(100.0, 100 * count / widest)
+    share = min(1.0, count / widest)
     return (
         f'<div class="{plain(css)}"><dt>{plain(label)}</dt>'
-        f'<dd><i style="width:{share:.1f}%"></i><b>{count:,}</b></dd></div>'
+        f'<dd><i style="--share:{share:.4f}"></i><b>{count:,}</b></dd></div>'
     )

@@ -305,7 +305,7 @@ def test_a_nested_value_is_named_by_its_path_and_has_its_own_source(parse):
         ("items 2 · sku", "BULB-9", "not found"),
         ("items 2 · count", "3", "from step 1, get_order"),
         ("tags", "[]", ""),
-        ("notify", "true", "not found"),
+        ("notify", "true", ""),
     ]
 
 
