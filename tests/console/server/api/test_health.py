@@ -46,7 +46,8 @@ def test_ready_names_what_a_console_still_waits_for(serve):
     with writing() as session:
         choose(session, "*", 2)
         session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
-    said = server.client_with("").get("/ready")
+    with server.client_with("") as unknown:
+        said = unknown.get("/ready")
     assert said.status_code == 503
     assert "inferact db upgrade" in said.json()["problems"][0]
 
