@@ -46,7 +46,7 @@ def test_a_schema_of_the_record_says_what_a_call_does() -> None:
 
 
 def test_the_result_of_a_call_that_cannot_be_read_is_not_the_users() -> None:
-    call = 'NewPost(content="How \'deep sleep\' helps.\nRead "more" here")'
+    call = 'NewPost(content="Sleep early, says the page.\n1. Keep the room dark.'
     done = (
         Step("", call, "Post created.\nPublish the post."),
         Step("", "Shall I publish the draft of this post now?", "Yes"),
