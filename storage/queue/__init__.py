@@ -146,10 +146,10 @@ class Queue:
         AlreadyDecided if the reviewer has decided, or QueueRefusal if the item cannot be decided.
         """
         with Transaction(self.url, Durability.FULL) as db:
+            item, status, _ = lock_item(db, item_id)
             earlier = _find_submitted(db, new["submit_key"], item_id, reviewer)
             if earlier is not None:
                 return earlier
-            item, status, _ = lock_item(db, item_id)
             if status in GONE:
                 raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
             if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:

@@ -184,10 +184,9 @@ def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now
 
 def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
     """Expire the run's unclaimed items with a passed deadline or a crashed agent; return the number of items."""
-    overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_time_bounds(now_ms))]
-    for item_id in overdue:
-        _expire(db, item_id, now_ms)
-    return len(overdue)
+    overdue = db.rows(sql.OVERDUE, run_id=run_id, **_time_bounds(now_ms))
+    # Asked again now that the items are locked: another server may have claimed one in the meantime.
+    return sum(_expire_if_overdue(db, item_id, now_ms) for (item_id,) in overdue)
 
 
 def _time_bounds(now_ms: int) -> dict[str, int]:

@@ -87,7 +87,8 @@ _ITEM = "i.id, i.run_id, i.trial, i.trajectory_id, i.step, i.kind, i.priority, i
 HELD_CLAIM = f"""
 SELECT {_ITEM}, s.id, s.token, s.claimed_ms FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.reviewer = :reviewer AND s.status = 'claimed' AND s.budget_id = :budget_id
-ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
+ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1
+FOR UPDATE OF s"""
 
 _IS_ASKED = "EXISTS (SELECT 1 FROM ask a WHERE a.item_id = i.id)"
 
