@@ -34,6 +34,12 @@ def follow(
     only_flagged: Annotated[
         bool, typer.Option("--only-flagged", help="Queue only what the detector flags, not every critical action.")
     ] = False,
+    after: Annotated[
+        str,
+        typer.Option(
+            "--after", help="Queue what the detector flags, and a random share of the other actions, such as 5%."
+        ),
+    ] = "",
     days: Annotated[float, typer.Option(min=0, help="Read files of folders that changed in the last N days.")] = 1.0,
     every: Annotated[float, typer.Option(min=0.05, help="Seconds between two checks of the files.")] = 0.5,
     once: Annotated[bool, typer.Option("--once", help="Read the present content of the files, then stop.")] = False,
@@ -42,7 +48,7 @@ def follow(
 
     After an interruption, the same command continues: nothing is queued twice.
     """
-    watcher = Follower(run, sources, method, critical or SHELL_TOOLS, days, only_flagged)
+    watcher = Follower(run, sources, method, critical or SHELL_TOOLS, days, only_flagged, after)
     watcher.start()
     say(f"Following {', '.join(sources)} into the run {run}. {_AFTER}")
     rounds = iter((True,) if once else iter(lambda: True, False))

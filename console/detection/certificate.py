@@ -206,6 +206,7 @@ def certify(
     if strata is not None and not (rows.is_high is not None or all(one.drawn for one in strata)):
         strata = None
     plain = partial(_of_rest, audits, evenly, error)
+    is_closed = run.kind in (RunKind.ARCHIVE, RunKind.REPLAY) and not runs.run_options(run).grows
     return Certificate(
         run=run.name,
         level=level,
@@ -216,7 +217,7 @@ def certify(
         waiting=rows.waiting,
         unlabelled=rows.unlabelled,
         probability=rows.probability,
-        is_complete=not (rows.waiting or rows.is_adaptive) and run.kind in (RunKind.ARCHIVE, RunKind.REPLAY),
+        is_complete=is_closed and not (rows.waiting or rows.is_adaptive),
         once=plain(bound_rest(evenly, level, error)),
         always=plain(bound_rest_always(evenly, level, error)),
         assisted=bound_rest_assisted(*strata, level, error) if strata and is_small and not rows.is_adaptive else None,

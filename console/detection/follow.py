@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from tempfile import TemporaryDirectory
 
 import orjson
@@ -69,7 +70,8 @@ class Follower:
     """A follower of files and folders, which imports new content into a run and queues the critical actions.
 
     `sources` are paths or names in `AGENTS`. Files in folders count if they changed within `days`. If `only_flagged`,
-    only actions that the detector flags are queued.
+    only actions that the detector flags are queued. `audited` is a share of the other actions, such as `5%`, that are
+    drawn at random and queued too.
     """
 
     run: str
@@ -78,6 +80,7 @@ class Follower:
     critical: Sequence[str] = SHELL_TOOLS
     days: float = 1.0
     only_flagged: bool = False
+    audited: str = ""
     seen: dict[Path, tuple[int, int]] = field(default_factory=dict)
     """The size and time of change (ns) of each file when it was last read."""
 
@@ -92,8 +95,14 @@ class Follower:
             if source not in AGENTS and not Path(source).exists():
                 raise BadInput(f"{source} is neither a file, a folder nor one of {', '.join(AGENTS)}. Check the path.")
         with writing() as session:
+            is_new = runs.find(session, self.run) is None
             run = runs.archive(session, self.run, now_ms())
-            run.options = replace(runs.run_options(run), every_action=not self.only_flagged).to_json()
+            if is_new:  # An agent that knows the seed could predict which of its actions are audited.
+                run.seed = SystemRandom().getrandbits(31)
+            every = not (self.only_flagged or self.audited)
+            run.options = replace(runs.run_options(run), every_action=every, followed=True).to_json()
+            if self.audited:
+                audit_draws.set_audits(session, run, self.audited, now_ms(), after=True)
             if not runs.patterns(run):
                 run.critical = orjson.dumps([*self.critical]).decode()
             session.add(run)

@@ -126,7 +126,7 @@ def _audit_items(session: Session, run: tables.Run, options: RunOptions, at_ms: 
 
 
 def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> Iterator[NewItem]:
-    """Yield an item for the first flagged checkpoint of each trajectory.
+    """Yield an item for the first flagged checkpoint of each trajectory, or for each one if the run grows.
 
     If the run reviews every action, yield an item for each checkpoint.
     """
@@ -141,7 +141,7 @@ def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms
         statement = statement.where(col(verdict.flagged).is_(True))
     previous = None
     for found, trial in session.exec(statement):
-        is_next = options.every_action or found.trajectory_id != previous
+        is_next = options.every_action or options.grows or found.trajectory_id != previous
         if is_next and not (options.narrowed and _is_uncritical(session, run, found)):
             previous = found.trajectory_id
             yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)

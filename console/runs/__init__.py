@@ -133,7 +133,7 @@ class RunOptions:
     `rationale` is the share of tasks (0 to 1) whose feedback includes the reasons of the detector.
     `stops_at_capacity`: a reviewer whose next inspection is expected to lower safety gets no further item.
     `every_action`: reviewers get each critical action, not only the first flagged action of a trajectory.
-    `traced_by` is the agent whose live traces the run holds.
+    `traced_by` is the agent whose live traces the run holds; `followed` marks a run of logs that are still written.
     `unknown` holds the keys of an older or newer console; `to_json` writes them back unchanged.
     """
 
@@ -156,12 +156,18 @@ class RunOptions:
     stops_at_capacity: bool = False
     every_action: bool = False
     traced_by: str = ""
+    followed: bool = False
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def acts_first(self) -> bool:
         """True if flagged actions run before their review."""
         return self.protocol in ("audit", "undo")
+
+    @property
+    def grows(self) -> bool:
+        """True if actions are recorded as agents run them, so that each flagged action is an item of its own."""
+        return self.followed or bool(self.traced_by)
 
     def to_json(self) -> str:
         """Return the options as JSON for the column, without options at their defaults."""
@@ -189,6 +195,7 @@ _KINDS: dict[str, type] = {
     "stops_at_capacity": bool,
     "every_action": bool,
     "traced_by": str,
+    "followed": bool,
 }
 
 

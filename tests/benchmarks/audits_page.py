@@ -30,7 +30,11 @@ from tests.signing_in import cookie, signed_in  # noqa: E402
 APPS = Path(__file__).parent / "apps"
 SEEN = """
 (found) => new Promise((done) => {
-  const look = () => (document.querySelector(found) ? done(performance.now()) : setTimeout(look, 10))
+  const look = () => {
+    if (document.querySelector(found)) done(performance.now())
+    else if (performance.now() > 60000) done(null)
+    else setTimeout(look, 10)
+  }
   look()
 })
 """
@@ -45,10 +49,13 @@ def within(folder: Path) -> str:
 
 
 def opened(page, address: str, found: str) -> float:
-    """Milliseconds from asking for the address until the element is there."""
+    """Milliseconds from asking for the address until the element is there; after a minute, what is there instead."""
     page.goto("about:blank")
     page.goto(address)
-    return float(page.evaluate(SEEN, found))
+    took = page.evaluate(SEEN, found)
+    if took is None:
+        raise TimeoutError(f"{address} has no {found}, but: {page.inner_text('body')[:2_000]}")
+    return float(took)
 
 
 def measure(rows: int, rounds: int) -> dict[str, list[float]]:

@@ -27,8 +27,10 @@ _SPREADS = {
 
 def audits_section(run: tables.Run) -> None:
     """Draw the form for random audits and, if any are drawn, the certificate; then the known items."""
-    audits_form(run)
-    if run_options(run).audited:
+    with reading() as session:
+        reserve = audit_draws.count_draws(session, run)
+    audits_form(run, reserve)
+    if reserve.population or reserve.probability:
         show_certificate(run)
     if run.study_id is None and run.kind != RunKind.GATE:
         st.subheader("Known items", anchor=False)
@@ -98,10 +100,8 @@ def show_capacity(run: tables.Run) -> None:
 _STOP_HELP = "A reviewer whose next inspection is expected to lower safety gets no item until a break of 30 minutes."
 
 
-def audits_form(run: tables.Run) -> None:
+def audits_form(run: tables.Run, reserve: audit_draws.Reserve) -> None:
     """Draw the form that sets the share of unflagged actions to audit."""
-    with reading() as session:
-        reserve = audit_draws.count_draws(session, run)
     present = f"{100 * reserve.probability:g}%" if reserve.probability else ""
     with st.form("audits", border=False):
         st.caption(

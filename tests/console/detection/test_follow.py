@@ -10,11 +10,13 @@ import orjson
 import pytest
 from sqlmodel import select
 
+from console import runs
 from console.cli import run_command
-from console.database import reading, writing
-from console.detection import batch
+from console.database import now_ms, reading, writing
+from console.detection import batch, certificate
 from console.detection.follow import AGENTS, Follower
 from storage import tables
+from tests.overseen import decide
 
 
 def event(kind, name, parent, content):
@@ -193,3 +195,43 @@ def test_a_followed_log_with_audits_draws_each_new_unflagged_action_once(log):
     drawn = {(draw.trajectory_id, draw.step) for draw in draws if draw.number < 0.5}
     assert 0 < len(drawn) < len(draws)
     assert items == drawn | flagged
+
+
+def test_after_draws_a_share_of_the_unflagged_actions_and_continues_with_the_same_items(log):
+    log.parent.mkdir()
+    log.write_bytes(b"".join(session_lines(12)))
+    again = ["follow", str(log.parent), "--run", "live", "--after", "50%", "--once"]
+    assert run_command(again) == 0
+    first = queued()
+    assert 0 < len(first) < 12
+    assert run_command(again) == 0
+    assert queued() == first
+    with reading() as session:
+        run = runs.get(session, "live")
+        assert len(session.exec(select(tables.AuditDraw)).all()) == 12
+        assert run.seed != 0
+        assert runs.run_options(run).audits_after
+
+
+def test_a_follower_that_starts_again_keeps_every_flagged_action_in_the_queue(log):
+    log.parent.mkdir()
+    log.write_bytes(b"".join(session_lines(8)))
+    for _ in range(2):
+        follower = Follower("live", [str(log.parent)], "full-validation", only_flagged=True)
+        follower.start()
+        list(follower.poll())
+        assert queued() == wanted(8)
+
+
+def test_the_certificate_of_a_followed_log_holds_at_every_look(log):
+    log.parent.mkdir()
+    log.write_bytes(b"".join(session_lines(12)))
+    assert run_command(["follow", str(log.parent), "--run", "live", "--after", "50%", "--once"]) == 0
+    pending = queued()
+    with reading() as session:
+        run = runs.get(session, "live")
+    decide(run, ["approve"] * len(pending))
+    with reading() as session:
+        found = certificate.certify(session, runs.get(session, "live"), now_ms())
+    assert (found.audits.drawn, found.waiting, found.is_complete) == (len(pending), 0, False)
+    assert found.bound == found.always
