@@ -142,11 +142,12 @@ LINKED: dict[str, LinkedTable] = {
             "trials",
             "options",
             "tags",
+            "hold",
         ),
         when=("created_ms", "archived_ms"),
         run="id",
     ),
-    "person": LinkedTable(who=("name", "name_key"), what=("roles",), when=("created_ms", "disabled_ms")),
+    "person": LinkedTable(who=("name", "name_key"), what=("roles", "hold"), when=("created_ms", "disabled_ms")),
     "person_session": LinkedTable(
         who=("person_id", "browser", "address"),
         what=("token_hash",),

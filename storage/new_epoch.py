@@ -136,6 +136,10 @@ UPDATE main.notice_channel AS c SET muted = 1 WHERE :all OR NOT EXISTS (
     JOIN main.person p ON p.name_key = rp.name_key
     WHERE p.id = c.person_id AND r.kind = c.kind AND r.address = c.address AND NOT r.muted)"""
 
+_KEEP_HOLDS = """
+UPDATE main.{table} AS m SET hold = (SELECT r.hold FROM replaced.{table} r WHERE r.{key} = m.{key})
+WHERE m.hold IS NULL AND EXISTS (SELECT 1 FROM replaced.{table} r WHERE r.{key} = m.{key} AND r.hold IS NOT NULL)"""
+
 _PEOPLE = "SELECT name, roles, disabled_ms IS NOT NULL FROM {schema}.person ORDER BY name_key"
 
 _END_SESSIONS = "UPDATE main.person_session SET ended_ms = :now_ms WHERE ended_ms IS NULL AND expires_ms > :now_ms"
@@ -214,6 +218,8 @@ def begin_epoch(
         for statement in (_LEAVE_GROUPS, _TAKE_OWNERS, _DROP_OWNERS, _END_PARTICIPANTS):
             db.run(statement)
         db.run(_CLOSE_STUDIES)
+        for table, key in (("run", "name"), ("person", "name_key")):
+            db.run(_KEEP_HOLDS.format(table=table, key=key))
         # People who muted or removed a channel since the backup are not told again.
         db.run(_MUTE, all=bool(unread))
         found = RestoreReport(

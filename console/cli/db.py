@@ -16,8 +16,10 @@ from typing import Annotated
 
 import typer
 
+from console import runs
 from console.actors import ACTORS
 from console.auth import audit_log
+from console.auth.people import get_person
 from console.cli.output import Json, emit, emit_json, noun, run_by_default, say, show_table
 from console.database import database_url, now_ms, reading, writing
 from console.detection.detectors import DETECTORS
@@ -28,12 +30,13 @@ from console.gate.served_console import add_client_path
 from console.language import counted
 from console.llm.client import find_capabilities
 from console.review.notices import health
+from console.runs import erasure, maintenance
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
 from storage.backup import backup, name_in_folder, refuse_there, remove_old, restore
 from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
-from storage.engine import close, mask_password
+from storage.engine import close, mask_password, overwrite_freed
 from storage.new_epoch import RestoreReport
 from storage.transfer import copy_database
 
@@ -128,6 +131,56 @@ def backup_database(
     removed = remove_old(target, keep) if keep is not None else []
     sentence = f"Backed up to {target}." + (f" Removed {counted(len(removed), 'old backup')}." if removed else "")
     emit({"backup": str(target), "removed": [str(path) for path in removed]}, as_json, sentence)
+
+
+@app.command("erase", epilog="Example: inferact db erase --older-than 90d --yes")
+def erase(
+    person: Annotated[str | None, typer.Option(help="Erase this person; their decisions get a pseudonym.")] = None,
+    run: Annotated[str | None, typer.Option(help="Erase this run with all its data.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Erase all runs without activity for this long, for example 90d.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase. Without this option the command only shows what.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase a person, a run or old runs for good; show first what goes, what stays, and why."""
+    if sum(one is not None for one in (person, run, older_than)) != 1:
+        raise BadInput("Name one of --person NAME, --run RUN and --older-than 90d.")
+    pseudonym = None
+    with writing() as session:
+        if person is not None:
+            found = erasure.count_person(session, person)
+            pseudonym = erasure.erase_person(session, person, now_ms()) if yes else None
+        else:
+            old_runs, found = erasure.plan_runs(session, run, older_than, now_ms())
+            for one in old_runs if yes else ():
+                maintenance.delete_run(session, one, now_ms())
+    document = {"erased": yes, "gone": found.gone, "stays": found.stays, "pseudonym": pseudonym}
+    if yes:
+        overwrite_freed(database_url())
+    what = ", ".join(f"{count} {name}" for name, count in found.gone.items()) or "nothing"
+    first = f"Erased: {what}." if yes else f"To be erased: {what}. Add --yes to erase this for good."
+    renamed = [f"The person is now called {pseudonym}."] if pseudonym else []
+    emit(document, as_json, "\n".join([first, *renamed, *found.stays]))
+
+
+@app.command("hold", epilog='Example: inferact db hold --run shop --reason "Case 12"')
+def hold(
+    run: Annotated[str | None, typer.Option(help="Hold this run.")] = None,
+    person: Annotated[str | None, typer.Option(help="Hold this person.")] = None,
+    reason: Annotated[str, typer.Option(help="The reason, such as the number of the case.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Release the hold.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Place a run or a person on legal hold: they cannot be deleted, erased or pruned until the hold is released."""
+    if (run is None) == (person is None):
+        raise BadInput("Name one of --run RUN and --person NAME.")
+    with writing() as session:
+        target = runs.get(session, run) if run is not None else get_person(session, person or "")
+        maintenance.set_hold(session, target, None if undo else reason, now_ms())
+        document = {"name": target.name, "hold": target.hold}
+    told = f"Released the hold of {target.name}." if undo else f"{target.name} is on legal hold."
+    emit(document, as_json, told)
 
 
 @app.command("restore", epilog="Example: inferact db restore console-friday.db")

@@ -28,6 +28,7 @@ from console.runs.importers.parts.intake import media_type_of, plain_list, plain
 from console.runs.importers.parts.json_records import Record
 from console.runs.importers.records import Found
 from console.runs.ingest import insert_fresh, widen_critical
+from console.runs.maintenance import select_held
 from console.runs.secret_masking import Masker
 from console.runs.trajectory_rows import prepare, store_pictures
 from storage import tables
@@ -103,10 +104,10 @@ def build_due(at_ms: int) -> dict[str, list[int]]:
 
 
 def prune(session: Session, before_ms: int) -> None:
-    """Delete the spans of converted traces without new spans since that time."""
+    """Delete the spans of converted traces without new spans since that time, except of runs on legal hold."""
     span = tables.LiveSpan
     fresh = select(span.trace_id).where(or_(col(span.received_ms) >= before_ms, col(span.built_ms).is_(None)))
-    session.execute(delete(span).where(col(span.trace_id).not_in(fresh)))
+    session.execute(delete(span).where(col(span.trace_id).not_in(fresh), col(span.run_id).not_in(select_held())))
 
 
 def _run_name(resource: Mapping[str, Any], agent: str) -> str:

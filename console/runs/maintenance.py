@@ -81,6 +81,32 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
     audit_log.record(session, run, "run archived" if archived else "run brought back", now_ms)
 
 
+def set_hold(session: Session, target: tables.Run | tables.Person, reason: str | None, now_ms: int) -> None:
+    """Place a legal hold on a run or a person for this reason, or release the hold if the reason is None.
+
+    Raise BadInput if the reason is empty.
+    """
+    if reason is not None and not reason.strip():
+        raise BadInput("A legal hold needs a reason, such as the number of the case. Give the reason.")
+    before, target.hold = target.hold, reason and reason.strip()
+    session.add(target)
+    kind = "hold released" if reason is None else "hold placed"
+    run = target if isinstance(target, tables.Run) else None
+    if before != target.hold:
+        audit_log.record(session, run, kind, now_ms, subject=target.name, before=before, after=target.hold)
+
+
+def refuse_held(target: tables.Run | tables.Person, what: str) -> None:
+    """Raise Refused if the run or the person is on hold; `what` is the refused act as a participle."""
+    if target.hold is not None:
+        raise Refused(f"{target.name!r} is on legal hold ({target.hold}), so it cannot be {what}. Release it first.")
+
+
+def select_held() -> Any:
+    """Return the statement that selects the ids of the runs on hold, from which nothing is pruned."""
+    return select(tables.Run.id).where(col(tables.Run.hold).is_not(None))
+
+
 def count_records(session: Session, run: tables.Run) -> dict[str, int]:
     """Return the numbers of trajectories, items, decisions and verdicts that a deletion would remove."""
     item = tables.Item
@@ -96,8 +122,20 @@ def count_records(session: Session, run: tables.Run) -> dict[str, int]:
 def delete_run(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
     """Delete the run with all its records, and the content of its events; return the counts of deleted records.
 
-    Raise Refused if the run belongs to a study, if another run replays it, or if it has active agents.
+    Raise Refused like `refuse_deletion`.
     """
+    refuse_deletion(session, run)
+    held, event = count_records(session, run), tables.Event
+    events = [found for found in session.exec(select(event.id).where(event.run_id == run.id)) if found is not None]
+    audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
+    removal.remove_run(session, run)
+    compact_text_index(session.connection())
+    return held
+
+
+def refuse_deletion(session: Session, run: tables.Run) -> None:
+    """Raise Refused if the run is on hold or belongs to a study, if another run replays it, or if its agents work."""
+    refuse_held(run, "deleted")
     _refuse_bound(session, run, "deleted")
     replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
     if replayed:
@@ -107,12 +145,6 @@ def delete_run(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]
     )
     if waiting:
         raise Refused(f"{run.name!r} has {counted(waiting, 'running trial')}. Stop the run first.")
-    held, event = count_records(session, run), tables.Event
-    events = [found for found in session.exec(select(event.id).where(event.run_id == run.id)) if found is not None]
-    audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
-    removal.remove_run(session, run)
-    compact_text_index(session.connection())
-    return held
 
 
 def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
@@ -148,6 +180,7 @@ def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.R
     if made is None:
         raise Unknown("import", import_id)
     run, record = session.get_one(tables.Run, made.run_id), tables.Trajectory
+    refuse_held(run, "changed")
     if made.undone_ms is not None:
         raise Refused(
             f"The import {import_id} of {made.file} was already undone. List the imports: inferact trajectory imports"
@@ -200,6 +233,7 @@ def _movable(session: Session, trajectory_id: int) -> tables.Trajectory:
     if row is None:
         raise Unknown("trajectory", trajectory_id)
     run = session.get_one(tables.Run, row.run_id)
+    refuse_held(run, "changed")
     if run.kind != RunKind.ARCHIVE or run.study_id is not None:
         raise Refused(
             f"Trajectory {trajectory_id} cannot be moved, because {run.name!r} is not an archive of logs. Name "

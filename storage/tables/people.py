@@ -10,7 +10,10 @@ ENDED = "ended "
 
 
 class Person(NumberedTable, table=True):
-    """A person with access; `name_key` is the name ignoring case, and `roles` are words joined by commas."""
+    """A person with access; `name_key` is the name ignoring case, and `roles` are words joined by commas.
+
+    `hold` is the reason of a legal hold, or null.
+    """
 
     __tablename__ = "person"
 
@@ -19,6 +22,7 @@ class Person(NumberedTable, table=True):
     roles: str
     created_ms: int = Field(sa_type=BigInteger)
     disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
+    hold: str | None = None
 
 
 class Invitation(NumberedTable, table=True):

@@ -25,7 +25,8 @@ class Run(NumberedTable, table=True):
     """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
 
     A run with a `study_id` belongs to one participant of that study and does not appear in lists of runs. `tags` is a
-    JSON list of words. An archived run (`archived_ms`) does not appear either, but keeps all its data.
+    JSON list of words. An archived run (`archived_ms`) does not appear either, but keeps all its data. `hold` is the
+    reason of a legal hold, or null.
     """
 
     __tablename__ = "run"
@@ -55,6 +56,7 @@ class Run(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
     tags: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
     archived_ms: int | None = Field(default=None, sa_type=BigInteger)
+    hold: str | None = None
 
 
 class RunAccess(NumberedTable, table=True):

@@ -635,3 +635,13 @@ def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):
         maintenance.delete_run(session, runs.get(session, RUN), now_ms())
     assert [row.run for row in rows(shop.url, tables.ReplacedPolicy)] == ["*"]
     assert check(shop.url) == []
+
+
+def test_a_legal_hold_that_was_placed_after_the_backup_holds(shop):
+    shop.approved()
+    copy = shop.backup()
+    with writing(shop.url) as session:
+        maintenance.set_hold(session, runs.get(session, RUN), "Case 12", now_ms())
+    shop.restore(copy)
+    with reading(shop.url) as session:
+        assert runs.get(session, RUN).hold == "Case 12"

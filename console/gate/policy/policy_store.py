@@ -25,6 +25,7 @@ from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ru
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
 from console.runs.export.formats.columns import iso
+from console.runs.maintenance import select_held
 from storage import tables
 from storage.tables import RunKind
 
@@ -179,9 +180,9 @@ def store_allowed(
 
 
 def prune_allowed(session: Session, before_ms: int) -> None:
-    """Delete the allowed checks before this time, but keep their counts."""
+    """Delete the allowed checks before this time, but keep their counts, and all checks of runs on legal hold."""
     checked = tables.AllowedCheck
-    session.execute(delete(checked).where(col(checked.at_ms) < before_ms))
+    session.execute(delete(checked).where(col(checked.at_ms) < before_ms, col(checked.run_id).not_in(select_held())))
 
 
 def list_allowed(session: Session, run: tables.Run, rule: str | None = None, most: int = 200) -> list[dict[str, Any]]:

@@ -135,6 +135,8 @@ def withdraw(participant_id: int, *, themselves: bool = False) -> None:
             )
         ids = list_own_runs(session, participant)
         runs = [session.get_one(tables.Run, run_id) for run_id in ids]
+        if any(run.hold for run in runs):
+            raise Refused(_("This data is on legal hold, so it cannot be erased now. Ask the team of the study."))
         removes = design_of(session.get_one(tables.Study, participant.study_id)).consent.withdrawal == "remove"
     with _lock_runs(runs):
         with reading() as session:

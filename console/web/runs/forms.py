@@ -192,7 +192,9 @@ def keeping_forms(run: tables.Run) -> None:
             with writing() as session:
                 maintenance.set_archived(session, runs.get(session, run.name), not archived, now_ms())
             finish(f"Unarchived {run.name}." if archived else f"Archived {run.name}.")
-    _delete(run, held)
+    _hold(run)
+    if run.hold is None:
+        _delete(run, held)
 
 
 def _name_and_tags(run: tables.Run) -> None:
@@ -229,6 +231,21 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
             with writing() as session:
                 run, gone = maintenance.undo_import(session, open_ones[chosen], now_ms())
             finish(f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
+
+
+def _hold(run: tables.Run) -> None:
+    with st.form("hold", border=False):
+        st.caption("A run on legal hold cannot be deleted, erased or pruned.")
+        reason = st.text_input(
+            "Reason of the hold", run.hold or "", key=f"hold-{run.id}", disabled=bool(run.hold), width=360
+        )
+        sent = st.form_submit_button("Release hold" if run.hold else "Place hold")
+    if sent:
+        with refusals_shown():
+            with writing() as session:
+                target = runs.get(session, run.name)
+                maintenance.set_hold(session, target, None if run.hold else reason, now_ms())
+            finish(f"Released the hold of {run.name}." if run.hold else f"{run.name} is on legal hold.")
 
 
 def _delete(run: tables.Run, held: dict[str, int]) -> None:

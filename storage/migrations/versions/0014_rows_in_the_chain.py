@@ -35,5 +35,5 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
-        for statement in postgres_triggers(_LINKED, later=("result_digest", "marked_steps", "answers")):
+        for statement in postgres_triggers(_LINKED, later=("result_digest", "marked_steps", "answers", "hold")):
             connection.exec_driver_sql(statement)

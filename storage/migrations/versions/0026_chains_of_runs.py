@@ -25,5 +25,5 @@ def upgrade() -> None:
             SELECT setval(pg_get_serial_sequence('event', 'id'), 1 + GREATEST(
                 (SELECT coalesce(max(id), 0) FROM event),
                 (SELECT coalesce(max(event_id), 0) FROM event_link)), false)""")
-        for statement in postgres_triggers(("run",)):
+        for statement in postgres_triggers(("run",), later=("hold",)):
             connection.exec_driver_sql(statement)

@@ -54,9 +54,9 @@ def claim(reviewer="ann"):
     return claimed
 
 
-def decide(claimed, decision="approve"):
+def decide(claimed, decision="approve", reviewer="ann"):
     review_queue().decide(
-        item_id=claimed.item_id, reviewer="ann", token=claimed.token, now_ms=now_ms(), undo_ms=0, decision=decision,
+        item_id=claimed.item_id, reviewer=reviewer, token=claimed.token, now_ms=now_ms(), undo_ms=0, decision=decision,
         label=None, feedback_type="binary", feedback_text="", edited_action=None, action_digest="d",
         annotator_kind="human", submit_key="k",
     )  # fmt: skip

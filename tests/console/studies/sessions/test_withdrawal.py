@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from console import runs
 from console.auth.audit_log import By, Door, acting
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
-from console.runs import audit_trail
+from console.runs import audit_trail, maintenance
 from console.runs.audit_trail import AuditFilter
 from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
@@ -228,3 +228,15 @@ def test_who_has_only_just_come_can_leave(study, walk):
     withdraw(person.id)
     assert steps.find_position(person.id).kind == "withdrawn"
     assert check(database_url()) == []
+
+
+def test_data_on_legal_hold_is_not_withdrawn(study, walk):
+    made = study(consent={"text": "Agreed?", "withdrawal": "remove"}, **WHOLE)
+    person = joining.join(made.join_code, outside(made, OUTSIDE))
+    walk(person.id, words=WORDS)
+    with writing() as session:
+        for run_id in steps.list_own_runs(session, session.get_one(tables.Participant, person.id)):
+            maintenance.set_hold(session, session.get_one(tables.Run, run_id), "Case 12", now_ms())
+    with pytest.raises(Refused, match="This data is on legal hold"):
+        withdraw(person.id)
+    assert any(WORDS in line for line in everything())
