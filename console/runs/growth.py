@@ -23,6 +23,9 @@ from storage import tables
 from storage.tables import ItemStatus, SlotStatus
 
 _IDENTITY = update(tables.Trajectory).where(col(tables.Trajectory.id) == bindparam("trajectory"))
+_KNOWN_KEYS = select(tables.Task.task_key).where(
+    col(tables.Task.run_id) == bindparam("run"), col(tables.Task.task_key).in_(bindparam("keys", expanding=True))
+)
 _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
@@ -52,9 +55,11 @@ def extend_known(session: Session, run: tables.Run, batch: Sequence[Prepared]) -
     """
     others: list[Prepared] = []
     extended: list[int] = []
-    for one in batch:
-        source = orjson.loads(one.row["source"])
-        known = _known(session, run, one, source) if source.get("session") else []
+    sources = [orjson.loads(one.row["source"]) for one in batch]
+    keys = {one.task["task_key"] for one, source in zip(batch, sources, strict=True) if source.get("session")}
+    keys = set(session.execute(_KNOWN_KEYS, {"run": run.id, "keys": list(keys)}).scalars()) if keys else keys
+    for one, source in zip(batch, sources, strict=True):
+        known = _known(session, run, one, source) if one.task["task_key"] in keys and source.get("session") else []
         if not known or any(row.digest == one.row["digest"] for row in known):
             others.append(one)
             continue

@@ -43,7 +43,7 @@ _SHORTEST = 8
 class _Kind:
     """A pattern for secrets with the group `secret`; each match begins with one of the `hints` (lower case).
 
-    `bare` is the pattern without the condition on the preceding character, which in JSON may be part of an escape.
+    `bare` is a looser pattern, which matches the secret or its beginning in JSON too, where escapes may be around it.
     """
 
     name: str
@@ -133,11 +133,29 @@ _KINDS = (
             rf"(?::=|=>|=(?!=)|:(?!:))[ \t]*(?:{_QUOTED}|{_BARE})",
             re.IGNORECASE,
         ),
+        re.compile(r"[a-z]+(?:\\+t|[\\\"' \t])*[:=]", re.IGNORECASE),
     ),
 )
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
-_HINT_TEXTS = tuple(dict.fromkeys(hint for _, hint in _HINTS))
+_RUN_CLASS = bytes.maketrans(
+    bytes(range(256)), bytes(97 if chr(one).isalnum() or one > 127 or one in b"_-." else 32 for one in range(256))
+)
+_RUN = b"a" * 18
+"""The shortest key of most services in `_RUN_CLASS`: letters, digits, `_`, `-` and `.` without a gap."""
+_BEGINNINGS = ("--", "pass", "xox", "whsec_")
+
+
+def _group_hints() -> tuple[tuple[tuple[_Hint, ...], str], ...]:
+    """Return (hints, text in every match of these hints); the text "" stands for a run of key characters."""
+    groups: dict[str, list[_Hint]] = {}
+    for kind, hint in _HINTS:
+        begins = next((one for one in _BEGINNINGS if hint.startswith(one)), None)
+        groups.setdefault(begins or ("" if kind.name not in (_ANY, "private-key") else hint), []).append((kind, hint))
+    return tuple((tuple(hints), sign) for sign, hints in groups.items())
+
+
+_GROUPS = _group_hints()
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
 """Pattern for the value after the bare name `token`: at least 16 characters with letters and digits."""
 _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
@@ -190,10 +208,12 @@ class Masker:
     def mask_record(self, record: Trajectory, body: str) -> Trajectory:
         """Return the trajectory with its secrets masked, or unchanged without secrets; `body` is its canonical JSON."""
         lowered = body.lower()
-        # Most texts of a record are short, and contain few of the hints.
-        present = {hint for hint in _HINT_TEXTS if hint in lowered}
-        held = [one for one in _HINTS if one[1] in present] if present else []
-        self._hints = tuple((kind, hint) for kind, hint in held if kind.may_be_in(body, lowered, hint))
+        # One text stands for a group of hints: most records have none of these texts, and each search takes time.
+        has_run = _RUN in body.encode(errors="replace").translate(_RUN_CLASS)
+        near = [one for hints, sign in _GROUPS if (sign in lowered if sign else has_run) for one in hints]
+        self._hints = tuple(
+            (kind, hint) for kind, hint in near if hint in lowered and kind.may_be_in(body, lowered, hint)
+        )
         before, masked = self.masked, self.mask_value(record.to_dict()) if self._hints or self._elsewhere else None
         if masked is not None and self.masked > before:
             # A value that has its name only later in the record is masked in the second pass.

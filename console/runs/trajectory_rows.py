@@ -229,7 +229,9 @@ def list_imported_decisions(steps: Iterable[Step]) -> list[dict[str, Any]]:
     return [
         {"step": place, "action": step.action, **step.extra[DECIDED]}
         for place, step in enumerate(steps)
-        if isinstance(step.extra.get(DECIDED), dict) and step.extra[DECIDED].get("decision") in tuple(_LABELS)
+        if DECIDED in step.extra
+        and isinstance(step.extra[DECIDED], dict)
+        and step.extra[DECIDED].get("decision") in tuple(_LABELS)
     ]
 
 

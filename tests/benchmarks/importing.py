@@ -301,6 +301,8 @@ def repeated(name: str, megabytes: int, path: Path) -> Path:
         whole = orjson.dumps(orjson.loads(sample))
         head, mark, rest = whole.partition(IN_ONE_OBJECT[name])
         head, sample, tail, between = head + mark, rest[: rest.rindex(b"]")], b"]}", b",\n"
+    elif sample.lstrip()[:1] == b"[" and name != "cline":
+        head, sample, tail, between = b"[", orjson.dumps(orjson.loads(sample))[1:-1], b"]", b",\n"
     elif sample.lstrip()[:1] == b"{" and sample.count(b"\n") > 1:
         with contextlib.suppress(orjson.JSONDecodeError):
             sample = orjson.dumps(orjson.loads(sample)) + b"\n"
@@ -338,10 +340,11 @@ def episodes(name: str, megabytes: int, path: Path) -> Path:
 def measured(path: Path, folder: Path) -> dict:
     """What became of the file in a process of its own: its report, seconds, and the most memory in MB."""
     code = (
-        "import json, resource, sys, time; from pathlib import Path; from console.runs import ingest;"
+        "import json, sys, time; from pathlib import Path; from console.runs import ingest;"
         "started = time.perf_counter();"
         "report = ingest.import_files(Path(sys.argv[1]), 'm', 'auto', lambda _: None)[0].to_dict();"
-        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024;"
+        # What `getrusage` tells is at least what the parent held when it started this process.
+        "peak = int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0]) / 1024;"
         "print(json.dumps({**report, 'seconds': time.perf_counter() - started, 'peak': peak}))"
     )
     environment = {**os.environ, "INFERACT_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT)}

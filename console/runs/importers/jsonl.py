@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
@@ -57,25 +56,14 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
     given = plain_object(fields.get("extra"))
     kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
-    steps = {one: None for step in trajectory.steps if step.extra for one in step.extra}
-    known, is_odd = _known_fields(plain_list(fields.get("steps")))
-    kept += ["field of a call that is none of name and arguments"] if is_odd else []
-    kept += [f"field {name} of a step (kept in extra)" for name in steps if name not in known]
+    steps = plain_list(fields.get("steps"))
+    calls = [act for step in steps if isinstance(act := step.get("action"), dict)]
+    if any("arguments" not in call and call.keys() - _CALL for call in calls):
+        kept.append("field of a call that is none of name and arguments")
+    if named := {one: None for step in trajectory.steps if step.extra for one in step.extra}:
+        known = {name for step in steps for name in plain_object(step.get("extra"))}
+        kept += [f"field {name} of a step (kept in extra)" for name in named if name not in known]
     return trajectory, {what: LeftOut(record.line, 1) for what in kept}
-
-
-def _known_fields(steps: Iterable[Any]) -> tuple[set[str], bool]:
-    """Return (fields in the `extra` of the steps, whether a call has fields that are neither name nor arguments)."""
-    known: set[str] = set()
-    is_odd = False
-    for step in steps:
-        if not isinstance(step, dict):
-            continue
-        if isinstance(extra := step.get("extra"), dict):
-            known |= extra.keys()
-        if isinstance(act := step.get("action"), dict) and "arguments" not in act and act.keys() - _CALL:
-            is_odd = True
-    return known, is_odd
 
 
 def _picture(path: Path, record: Record) -> dict[str, bytes]:

@@ -59,6 +59,12 @@ INNOCENT = (
 )
 
 
+def mask_of_record(text):
+    """Return the text as a record with this observation has it after the masking."""
+    record = Trajectory("t", "generic", "", (Step("", "", text),))
+    return Masker().mask_record(record, record.to_json()).steps[0].observation
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_secret_of_a_known_shape_is_masked_wherever_it_stands(shape, data_dir):
     @settings(max_examples=15, deadline=None)
@@ -75,6 +81,7 @@ def test_a_secret_of_a_known_shape_is_masked_wherever_it_stands(shape, data_dir)
         assert masked.endswith(after)
         assert Masker().mask_text(masked) == masked
         assert Masker().mask_text(secret) == Masker().mask_text(secret) != Masker().mask_text(secret + "Z" * 40)
+        assert mask_of_record(f"{before}{secret}{after}") == masked
 
     check()
 
@@ -88,7 +95,7 @@ def test_a_secret_at_a_place_that_names_it_is_masked_there_and_elsewhere(place, 
         masker, text = Masker(), PLACES[place].format(secret)
         masked = masker.mask_text(text)
         assert secret not in masked
-        assert masked == text.replace(secret, masker.found[secret])
+        assert masked == text.replace(secret, masker.found[secret]) == mask_of_record(text)
         assert Masker().mask_text(masked) == masked
         assert masker.mask_text(f"type {secret} again") == f"type {masker.found[secret]} again"
 
