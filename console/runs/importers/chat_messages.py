@@ -27,7 +27,7 @@ from console.runs.importers.parts.intake import Intake, as_text, plain_list, pla
 from console.runs.importers.parts.json_records import json_records, objects, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, read_result, trial_of
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _LISTS = ("messages", "items", "history", "conversation", "contents")
@@ -168,8 +168,10 @@ def _importer(
     marks: tuple[tuple[str, ...], ...],
     also: tuple[tuple[str, ...], ...] = (),
     words: re.Pattern[bytes] | None = None,
+    written: WrittenCalls | None = None,
 ) -> Importer:
-    return Importer(name, title, partial(conversations, name, (*marks, *also)), marks, also=also, words=words)
+    read = partial(conversations, name, (*marks, *also))
+    return Importer(name, title, read, marks, also=also, words=words, written=written)
 
 
 SHARE_GPT = Importer(_SHARE_GPT, "ShareGPT conversations", read_share_gpt, _SHARE_GPT_MARKS)
@@ -209,4 +211,8 @@ OPENAI = _importer(
     ((".messages[].role",), ("[].role",), (".messages[].content",), (".messages[].tool_calls",)),
     # Requests with their answers, what a batch gives back, and Gemini's contents.
     (*((".response.body.choices",), (".choices[].message",)), *((".request.messages[].role",), (".contents[].parts",))),
+    written=WrittenCalls(
+        re.compile(r"(?:^|\.|\])(?:content|text)$"),
+        re.compile(r"(<function=[\w.-]+>\s*(?:<parameter=.*?|)</function>)", re.DOTALL),
+    ),
 )

@@ -17,7 +17,7 @@ from console.runs.importers.parts.sessions import session_entries
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, build_decision_extra
 
 _NAME = "claude-code"
-_SPEAKING = ("user", "assistant")
+_SPEAKING = ("user", "assistant", "tool_result")
 _BOOKKEEPING = frozenset(
     {"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "result"}
     | {"progress", "last-prompt", "permission-mode", "mode", "agent-name", "agent-setting", "pr-link", "tag"}

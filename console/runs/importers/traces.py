@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +45,9 @@ _LANGSMITH_MARKS = ((".run_type",), (".post[].run_type",), (".patch[].dotted_ord
 _OPENAI_AGENTS_MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
 _OBSERVATION_GROUPS = ("SPAN", "AGENT", "CHAIN")
 _RUN_GROUPS = ("chain", "prompt", "parser")
+_MODELS = ("llm", "chat_model")
+UNTOLD = "untold"
+"""The type of a run that its log records as a plain function."""
 _RESULT_FIELDS = frozenset({"output", "outputs", "result", "content", "messages", "error", "generations"})
 _SPAN_GROUPS = ("agent", "turn", "task", "handoff", "custom", "mcp_tools")
 
@@ -78,7 +81,8 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     found = [plain_object(one) for one in observations]
     by_id = {one["id"]: one for one in found if isinstance(one.get("id"), str)}
     parents = {str(one.get("parentObservationId")) for one in found}
-    called, wrapping = _named_tools(found), _wrapping(found, by_id)
+    called = _named_tools(one.get("output") for one in found if _is_model(one))
+    wrapping = _wrapping(found, by_id)
     kept = [(number, one) for number, one in enumerate(found, 1) if str(one.get("id")) not in wrapping]
     numbered = [_observation(one, by_id, parents, called, number, intake) for number, one in kept]
     spans = [*filter(None, numbered), *_reacted(found)]
@@ -106,10 +110,9 @@ _RAN = ("gen_ai.tool.name", "ai.toolCall.name", "lk.function_tool.name")
 _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
 
 
-def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
+def _named_tools(answers: Iterable[object]) -> frozenset[str]:
     """Return the names in the models' answers, including the names of called tools."""
-    told = (one.get("output") for one in observations if _is_model(one))
-    texts = (one if isinstance(one, str) else as_text(one) for one in told if one is not None)
+    texts = (as_text(one) for one in answers if one is not None)
     return frozenset(name for text in texts for name in _CALLED.findall(text.replace('\\"', '"')))
 
 
@@ -206,9 +209,20 @@ def _told(value: Any, attribute: Any) -> Any:
 
 def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of LangSmith: trees of runs, one run per line or all runs in a list."""
-    for trace, versions in group_records(_runs(path, progress), path):
+    yield from run_entries(_runs(path, progress), path, _LANGSMITH)
+
+
+def run_entries(runs: Iterable[tuple[str, int, dict[str, Any]]], path: Path, format: str) -> Iterator[Entry]:
+    """Yield the traces of the runs, which are (trace, line, run); a run of the type UNTOLD is a tool if a model called
+    its name.
+    """
+    for trace, versions in group_records(runs, path):
         records = _merged(versions)
-        intake = Intake(path, records[0].line, _LANGSMITH)
+        intake = Intake(path, records[0].line, format)
+        called = _named_tools(one.value.get("outputs") for one in records if one.value.get("run_type") in _MODELS)
+        for one in records:
+            if one.value.get("run_type") == UNTOLD:
+                one.value["run_type"] = "tool" if word(one.value.get("name")) in called else "chain"
         root = next((one.value for one in records if not one.value.get("parent_run_id")), records[0].value)
         stats = plain_object(root.get("feedback_stats"))
         numbered = [_run(one, number, intake) for number, one in enumerate(records, 1)]
@@ -260,7 +274,7 @@ def _run(record: Record, number: int, intake: Intake) -> LoggedSpan | None:
     kind = run.get("run_type")
     if kind in _RUN_GROUPS:
         return None
-    if kind not in ("tool", "llm", "chat_model"):
+    if kind not in ("tool", *_MODELS):
         intake.leave_out(f"run of type {kind}")
         return None
     asked, given, is_tool = unpack_json(run.get("inputs")), unpack_json(run.get("outputs")), kind == "tool"

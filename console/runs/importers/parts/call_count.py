@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from console.runs.importers.parts.intake import plain_object
+
 SOURCE_ROLES = frozenset({"role", "from", "speaker", "sender"})
 """The keys for the speaker of a message."""
 _SLOTS = 2**17
@@ -258,6 +260,8 @@ def _is_quoting(value: Mapping[str, Any]) -> bool:
 
 def _call(value: Mapping[str, Any]) -> _Told | None:
     """Return the object as a call, or None if the object is not a call."""
+    if "call_id" in value and isinstance(value.get("tool_call"), dict):
+        return _named_by_field(value["tool_call"], value["call_id"])
     if _NAMED.isdisjoint(value):
         return None
     held = value
@@ -289,6 +293,18 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
         return None
     name = _last_name(name)
     return _Told(name, _key(name, given), _has_id(value) or "")
+
+
+def _named_by_field(held: Mapping[str, Any], call_id: object) -> _Told | None:
+    """Return the call whose tool is named by a field, such as `shellToolCall`, or None if its arguments are missing."""
+    for field_name, inner in held.items():
+        given = plain_object(inner).get("args")
+        if isinstance(given, dict):
+            name = given.get("toolName") or field_name.removesuffix("ToolCall")
+            given = given["args"] if "toolName" in given and "args" in given else given
+            given = {key: one for key, one in given.items() if key != "toolCallId"}
+            return _Told(_last_name(str(name)), _key(_last_name(str(name)), given), str(call_id))
+    return None
 
 
 def _last_name(name: str) -> str:

@@ -25,7 +25,10 @@ SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
 _SILENT = "The assistant says nothing in this conversation, so there is nothing to review"
 _TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
-_NAMED = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*</function>", re.DOTALL)
+_NAMED = re.compile(
+    r"<function=([\w.-]+)>\s*(\{.*?\}|(?:<parameter=[\w.-]+>.*?</parameter>\s*)*)\s*(?:</function>|\Z)", re.DOTALL
+)
+_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _REACT = re.compile(
     r"^Action:[ \t]*([\w.\- :/]{1,80}?)[ \t]*\n+Action Input:[ \t]*(.*?)[ \t]*(?=\n(?:Observation|Thought|Action):|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -43,7 +46,7 @@ COMMANDS = "command in a code block (it stays in the text)"
 _FEW_COMMANDS = 2
 _JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
-_OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
+_OBSERVED = re.compile(r"\A\s*(?:Observation:|OBSERVATION:|EXECUTION RESULT of \[[^\]\n]*\]:|<tool_response>)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ def _with_calls_of_text(turn: Turn, intake: Intake) -> Turn:
     calls: list[LoggedCall] = []
 
     def taken(match: re.Match[str]) -> str:
+        if calls and not match[1]:
+            return ""
         call = _written_call(match)
         if call is None:
             intake.leave_out("call written in a text that cannot be read")
@@ -159,12 +164,14 @@ def _with_calls_of_text(turn: Turn, intake: Intake) -> Turn:
         return ""
 
     text = turn.text
-    for form in (_TAGGED, _NAMED, _REACT):
+    for form in (_NAMED, _TAGGED, _REACT):
         text = form.sub(taken, text)
     return replace(turn, text=_THOUGHT.sub("", text).strip() if calls else text, calls=tuple(calls))
 
 
 def _written_call(match: re.Match[str]) -> LoggedCall | None:
+    if match.re is _NAMED and match[2][:1] != "{":
+        return LoggedCall(match[1], dict(_PARAMETER.findall(match[2])))
     if match.re is not _TAGGED:
         given = read_arguments(match[2])
         return LoggedCall(match[1].strip(), {"input": match[2]} if given is None else given)

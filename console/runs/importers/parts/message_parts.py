@@ -58,7 +58,7 @@ _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text",
 _BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 """Fields of a message with the agent's thought, beside its content."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
-_RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
+_RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text", "run")
 _ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _ANSWERING = re.compile(r"_call$")
 _GIVEN_BACK = ("output", "outputs", "result", "results", "error")

@@ -8,9 +8,10 @@ from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import DECIDED, Found
 from tests.console.runs.importers.probes import PROBES
+from tests.console.runs.importers.probes_of_exports import EXPORTS
 from tests.console.runs.importers.probes_of_frameworks import FURTHER
 
-LOGS = PROBES | FURTHER
+LOGS = PROBES | FURTHER | EXPORTS
 
 
 def _lines(action):
