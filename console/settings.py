@@ -64,7 +64,9 @@ class Settings(BaseModel):
     webhook_url: str | None = None
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None
-    """The signing secret for webhooks: `whsec_` and base64 (Standard Webhooks), or any other text unchanged."""
+    """The signing secret for webhooks: `whsec_` and base64 (Standard Webhooks), or any other text unchanged.
+
+    Two secrets with `whsec_`, separated by a blank, both sign each message."""
     smtp_url: SecretStr | None = None
     """The mail server for notices: smtp://NAME:PASSWORD@HOST:587 (STARTTLS) or smtps://NAME:PASSWORD@HOST."""
     mail_from: str = ""

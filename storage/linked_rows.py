@@ -158,7 +158,10 @@ LINKED: dict[str, LinkedTable] = {
         who=("person_id", "invited_by"), what=("token_hash", "roles"), when=("created_ms", "expires_ms", "used_ms")
     ),
     "agent": LinkedTable(
-        who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
+        who=("name", "name_key"),
+        what=("token_hash", "old_token_hash"),
+        when=("created_ms", "disabled_ms", "token_ms", "old_until_ms"),
+        left_out=_SEEN,
     ),
     "run_access": LinkedTable(who=("entry", "entry_key"), what=("run_id",), run="run_id"),
     "group_member": LinkedTable(who=("name", "name_key", "person_id")),

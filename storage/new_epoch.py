@@ -105,7 +105,7 @@ FROM replaced.agent WHERE name_key NOT IN (SELECT name_key FROM main.agent)
 ORDER BY id IN (SELECT id FROM main.agent), id"""
 
 _END_TOKENS = f"""
-UPDATE main.agent AS a SET token_hash = {_ENDED}, disabled_ms = CASE
+UPDATE main.agent AS a SET token_hash = {_ENDED}, old_token_hash = NULL, old_until_ms = NULL, disabled_ms = CASE
     WHEN a.disabled_ms IS NULL AND NOT EXISTS (SELECT 1 FROM replaced.agent r WHERE r.name_key = a.name_key)
     THEN :now_ms
     ELSE coalesce(a.disabled_ms, (SELECT r.disabled_ms FROM replaced.agent r WHERE r.name_key = a.name_key)) END"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, and_, col, or_, select, update
 
 from console.auth.kept_secrets import new_token, token_hash
 from console.auth.people import RESERVED, RESERVED_STARTS, find_person, name_key
@@ -20,6 +20,7 @@ API_AGENT = "api"
 _MAX_NAME = 60
 _SHORTEST_TOKEN = 16
 _SEEN_EVERY_MS = 10_000
+_NEVER_MS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,10 @@ def disable(session: Session, name: str, now_ms: int) -> None:
     session.add(agent)
 
 
-def renew(session: Session, name: str, now_ms: int) -> str:
+def renew(session: Session, name: str, now_ms: int, old_until_ms: int = 0) -> str:
     """Replace an agent's token and return the new token; store only the token's hash.
+
+    The replaced token works until `old_until_ms`; an earlier replaced token ends now.
 
     Raise Unknown if the agent does not exist, or Refused if it is disabled or has the token in the settings.
     """
@@ -94,7 +97,9 @@ def renew(session: Session, name: str, now_ms: int) -> str:
     if agent.disabled_ms is not None:
         raise Refused(f"The agent {agent.name!r} is disabled permanently. Add an agent with another name.")
     token = f"agent_{new_token()}"
-    agent.token_hash = token_hash(token)
+    is_kept = old_until_ms > now_ms and not agent.token_hash.startswith(ENDED)
+    agent.old_token_hash, agent.old_until_ms = (agent.token_hash, old_until_ms) if is_kept else (None, None)
+    agent.token_hash, agent.token_ms = token_hash(token), now_ms
     session.add(agent)
     return token
 
@@ -106,12 +111,19 @@ def status(agent: tables.Agent) -> str:
     return "without a token" if agent.token_hash.startswith(ENDED) else "active"
 
 
-def find_by_token(session: Session, token: str) -> KnownAgent | None:
-    """Return the agent with that token, or None if no enabled agent has the token."""
+def find_by_token(session: Session, token: str, now_ms: int | None = None) -> KnownAgent | None:
+    """Return the agent with that token, or None if no enabled agent has the token.
+
+    A replaced token counts until its end if `now_ms` is given.
+    """
     known = settings_token()
     if known is not None and hmac.compare_digest(token.encode("utf-8", "surrogatepass"), known.encode()):
         return KnownAgent(None, API_AGENT)
-    agent = session.exec(select(tables.Agent).where(tables.Agent.token_hash == token_hash(token))).first()
+    row, hashed = tables.Agent, token_hash(token)
+    replaced = and_(
+        col(row.old_token_hash) == hashed, col(row.old_until_ms) > (_NEVER_MS if now_ms is None else now_ms)
+    )
+    agent = session.exec(select(row).where(or_(row.token_hash == hashed, replaced))).first()
     if agent is None or agent.disabled_ms is not None:
         return None
     return KnownAgent(agent.id, agent.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +24,23 @@ def load_secret(name: str) -> str:
     if not path.exists():
         _keep(path)
     return path.read_text().strip()
+
+
+def load_secrets(name: str) -> list[str]:
+    """Return the secret with this name, preceded by the replaced secret if this one still counts."""
+    current, old = load_secret(name), path_of(f"{name}.old")
+    until_ms, _, replaced = old.read_text().partition(" ") if old.exists() else ("0", "", "")
+    return [*([replaced] if int(until_ms) > time.time() * 1_000 else []), current]
+
+
+def rotate_secret(name: str, old_until_ms: int) -> None:
+    """Replace the secret with this name; the old secret counts until `old_until_ms` for users of `load_secrets`."""
+    with private_file(path_of(f"{name}.old")) as file:
+        file.write(f"{old_until_ms} {load_secret(name)}".encode())
+    fresh = path_of(f"{name}.new")
+    with private_file(fresh) as file:
+        file.write(secrets.token_urlsafe(24).encode())
+    fresh.replace(path_of(name))
 
 
 def _keep(path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlmodel import Session, col, select, update
 
-from console.auth.kept_secrets import load_secret, new_token, token_hash
+from console.auth.kept_secrets import load_secrets, new_token, token_hash
 from console.auth.people import Identity, Role, roles_of
 from console.errors import Refused, Unknown
 from console.language import _
@@ -188,4 +188,4 @@ def _held(cookie: str | None) -> tuple[str | None, str]:
 
 
 def _signer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(load_secret("cookie.secret"), salt="inferact-participant")
+    return URLSafeTimedSerializer(load_secrets("cookie.secret"), salt="inferact-participant")

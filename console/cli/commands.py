@@ -29,6 +29,7 @@ COMMANDS = {
     "export": ("export:export_file", _WORK, "inferact export decisions --run hotpot --out decisions.csv"),
     "chart": ("export:draw_chart", _WORK, "inferact chart roc-curve roc.csv --out roc.html"),
     "agent": ("agent:app", _ADMINISTER, ""),
+    "keys": ("keys:app", _ADMINISTER, ""),
     "worker": ("serve:worker", _ADMINISTER, ""),
     "notice": ("notice:app", _ADMINISTER, ""),
     "person": ("person:app", _ADMINISTER, ""),

@@ -11,7 +11,7 @@ import base64
 import binascii
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A server that receives decisions, and the secret that it shares with the console."""
+    """A server that receives decisions, and the secrets that sign each message: the new one, and one to be replaced."""
 
     url: str
-    secret: bytes = field(repr=False)
+    secrets: tuple[bytes, ...] = field(repr=False)
 
 
 def receiver() -> Receiver | None:
@@ -62,7 +62,9 @@ def receiver() -> Receiver | None:
             "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, because the console sends only signed webhooks. Set "
             "both."
         )
-    return Receiver(url, read_secret(secret.get_secret_value()))
+    given = secret.get_secret_value()
+    several = given.split() if all(one.startswith(_PREFIX) for one in given.split()) else [given]
+    return Receiver(url, tuple(map(read_secret, several or [given])))
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
@@ -146,12 +148,12 @@ def _settle(results: list[tuple[DecisionMessage, str | None]]) -> None:
 
 async def _attempt(client: httpx.AsyncClient, to: Receiver, message: DecisionMessage) -> str | None:
     """Send one webhook; return None if the receiver accepted it, otherwise the reason for the failure."""
-    return await _post(client, to.url, message.body, _headers(to.secret, message.message_id, message.body))
+    return await _post(client, to.url, message.body, _headers(to.secrets, message.message_id, message.body))
 
 
 async def post_signed(url: str, secret: bytes, message_id: str, body: bytes) -> str | None:
     """Send a body, signed as Standard Webhooks 1.0; return None if it was accepted, otherwise the reason."""
-    return await post(url, body, _headers(secret, message_id, body))
+    return await post(url, body, _headers((secret,), message_id, body))
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
@@ -160,13 +162,13 @@ async def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         return await _post(client, url, body, headers)
 
 
-def _headers(secret: bytes, message_id: str, body: bytes) -> dict[str, str]:
+def _headers(secrets: Sequence[bytes], message_id: str, body: bytes) -> dict[str, str]:
     at_s = int(time.time())
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,
         "webhook-timestamp": str(at_s),
-        "webhook-signature": signature(secret, message_id, at_s, body),
+        "webhook-signature": " ".join(signature(secret, message_id, at_s, body) for secret in secrets),
     }
 
 

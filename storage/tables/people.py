@@ -80,7 +80,10 @@ class GroupMember(NumberedTable, table=True):
 
 
 class Agent(NumberedTable, table=True):
-    """An agent that uses the HTTP API; `name_key` is the casefolded name, `token_hash` the SHA-256 of the token."""
+    """An agent that uses the HTTP API; `name_key` is the casefolded name, `token_hash` the SHA-256 of the token.
+
+    The agent got its token at `token_ms` (null: at its creation); a replaced token works until `old_until_ms`.
+    """
 
     __tablename__ = "agent"
     __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
@@ -91,6 +94,9 @@ class Agent(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
     disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
     seen_ms: int | None = Field(default=None, sa_type=BigInteger)
+    token_ms: int | None = Field(default=None, sa_type=BigInteger)
+    old_token_hash: str | None = None
+    old_until_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class AgentOwner(NumberedTable, table=True):

@@ -25,6 +25,8 @@ EVENT = {"run_id": None, "at_ms": 1, "kind": "k", "subject": "", "detail": "{}",
     "after": None,
 }
 WITHOUT_KNOWN_ITEMS = """
+    ALTER TABLE agent DROP COLUMN token_ms; ALTER TABLE agent DROP COLUMN old_token_hash;
+    ALTER TABLE agent DROP COLUMN old_until_ms;
     ALTER TABLE run DROP COLUMN hold; ALTER TABLE person DROP COLUMN hold; ALTER TABLE memory DROP COLUMN rationale;
     DROP TABLE saved_view; DROP TABLE worker; ALTER TABLE carried_check DROP COLUMN marked_steps;
     DROP TRIGGER never_execute_intent; DROP TRIGGER never_move_intent; DROP TRIGGER never_check;

@@ -96,7 +96,7 @@ def _known(token: str) -> KnownAgent | None:
         return None
     at_ms = now_ms()
     with reading() as session:
-        agent = agents.find_by_token(session, token)
+        agent = agents.find_by_token(session, token, at_ms)
         is_news = agent is not None and agents.is_seen_outdated(session, agent, at_ms)
     if agent is not None and is_news:
         with writing() as session:

@@ -23,6 +23,9 @@ _LINKED = (
 )
 
 
+_LATER = ("hold", "token_ms", "old_token_hash", "old_until_ms")
+
+
 def upgrade() -> None:
     """Add the column of the links, the table of salts and, on a server, the triggers that note changed rows."""
     op.add_column("event_link", sa.Column("rows", sa.String(), nullable=False, server_default="[]"))
@@ -35,5 +38,5 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
-        for statement in postgres_triggers(_LINKED, later=("result_digest", "marked_steps", "answers", "hold")):
+        for statement in postgres_triggers(_LINKED, later=("result_digest", "marked_steps", "answers", *_LATER)):
             connection.exec_driver_sql(statement)

@@ -1,0 +1,97 @@
+"""`inferact keys`: the secrets of this installation, their age and their rotation."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import time
+from typing import Annotated, Any
+
+import typer
+
+from console import runs
+from console.auth import agents, audit_log
+from console.auth.kept_secrets import path_of, rotate_secret
+from console.cli.output import Json, emit, emit_table, noun, run_by_default
+from console.database import now_ms, reading, writing
+from console.errors import BadInput
+from console.settings import settings
+
+app = noun("List and rotate agents' tokens and the secrets of cookies and webhooks.", "keys rotate agent --name bot")
+
+_FILES = {"cookie": "cookie.secret", "sign-in": "oidc.secret"}
+"""The files of the secrets that the command replaces, by kind."""
+_HOUR_MS = 3_600_000
+
+
+@app.command("list", epilog="Example: inferact keys list --json")
+@run_by_default(app)
+def list_keys(as_json: Json = False) -> None:
+    """List the secrets with their age in days and the end of a replaced secret; no secret is shown."""
+    at_ms = now_ms()
+    with reading() as session:
+        rows: list[dict[str, Any]] = [
+            {
+                "kind": "agent",
+                "name": one.name,
+                "days": (at_ms - (one.token_ms or one.created_ms)) // (24 * _HOUR_MS),
+                "old_until": runs.iso(one.old_until_ms) if (one.old_until_ms or 0) > at_ms else None,
+            }
+            for one in agents.list_agents(session)
+            if agents.status(one) == "active"
+        ]
+    for kind, name in _FILES.items():
+        if (path := path_of(name)).exists():
+            days = int(time.time() - path.stat().st_mtime) // 86_400
+            rows.append({"kind": kind, "name": name, "days": days, "old_until": None})
+    in_settings = {"webhook": settings().webhook_secret, "api": settings().api_token}
+    names = {"webhook": "INFERACT_WEBHOOK_SECRET", "api": "INFERACT_API_TOKEN"}
+    rows += [
+        {"kind": kind, "name": names[kind], "days": None, "old_until": None}
+        for kind, secret in in_settings.items()
+        if secret is not None
+    ]
+    emit_table(rows, ("kind", "name", "days", "old_until"), as_json, empty="No secrets yet.")
+
+
+@app.command("rotate", epilog="Example: inferact keys rotate agent --name support-bot --overlap 24")
+def rotate(
+    kind: Annotated[str, typer.Argument(help="agent, cookie, sign-in or webhook.")],
+    name: Annotated[str | None, typer.Option(help="With agent: the agent's name (default: all agents).")] = None,
+    overlap: Annotated[int, typer.Option(min=0, help="Hours in which the old secret still works.")] = 24,
+    as_json: Json = False,
+) -> None:
+    """Replace a secret; new tokens are printed once. Restart the console after the rotation of cookie or sign-in."""
+    if name is not None and kind != "agent":
+        raise BadInput("--name needs the kind agent. Leave out --name.")
+    until_ms = now_ms() + overlap * _HOUR_MS
+    fresh: dict[str, str] = {}
+    if kind == "agent":
+        fresh = _rotate_agents(name, until_ms)
+        said = "\n".join(f"{agent}: {token}" for agent, token in fresh.items()) or "No agent has a token."
+    elif kind in _FILES:
+        rotate_secret(_FILES[kind], until_ms)
+        said = "Restart the console now."
+    elif kind == "webhook":
+        fresh = {"INFERACT_WEBHOOK_SECRET": f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"}
+        said = (
+            f"{fresh['INFERACT_WEBHOOK_SECRET']}\nSet INFERACT_WEBHOOK_SECRET to this secret, a blank and the old "
+            "secret, then restart. Remove the old secret when the receiver has the new one."
+        )
+    else:
+        raise BadInput(f"{kind!r} is not a kind of secret. Use agent, {', '.join(_FILES)} or webhook.")
+    if kind in _FILES:
+        with writing() as session:
+            audit_log.record(session, None, "secret rotated", now_ms(), subject=kind)
+    emit({"kind": kind, "secrets": fresh, "old_until": runs.iso(until_ms)}, as_json, said)
+
+
+def _rotate_agents(name: str | None, until_ms: int) -> dict[str, str]:
+    """Give the named agent or all agents new tokens; return the tokens by name."""
+    with writing() as session:
+        listed = [one.name for one in agents.list_agents(session) if agents.status(one) == "active"]
+        fresh = {}
+        for agent in listed if name is None else [name]:
+            fresh[agent] = agents.renew(session, agent, now_ms(), until_ms)
+            audit_log.record(session, None, "agent token renewed", now_ms(), subject=agent)
+    return fresh
