@@ -1,4 +1,4 @@
-"""Backups of the whole database; creation and restore work while the console runs."""
+"""Backups of the whole database as an SQLite file; creation and restore work while the console runs."""
 
 import os
 import re
@@ -14,11 +14,12 @@ from tempfile import TemporaryDirectory
 from sqlalchemy.exc import DBAPIError
 
 from storage.check import file_problems, find_audit_problems
-from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
+from storage.engine import BUSY_MS, close, mask_password, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
 from storage.migrations import file_revision, head, migrate
 from storage.new_epoch import RestoreReport, begin_epoch
 from storage.private_files import create_private
+from storage.transfer import NEWEST, copy_database, replace_rows
 
 _TRIES = 5
 _DATED = re.compile(r"console-\d{8}T\d{6}Z\.db")
@@ -39,15 +40,18 @@ def backup(url: str, target_path: str | Path) -> Path:
     The file gets its name when it is complete and checked. Raise StorageError if the name is taken or the copy fails.
     """
     target = Path(target_path).expanduser().absolute()
-    source = _database_file(url)
-    if not source.exists():
+    source = sqlite_path(url)
+    if source is not None and not source.exists():
         raise StorageError(f"The database {source} is missing, so it cannot be backed up. Check INFERACT_DATABASE_URL.")
     target.parent.mkdir(parents=True, exist_ok=True)
     refuse_there(target)
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")
     try:
         create_private(unfinished)
-        _copy(source, unfinished)
+        if source is not None:
+            _copy(source, unfinished)
+        else:
+            _copy_server(url, unfinished)
         _refuse_unsound(unfinished)
         _sync(unfinished)
         try:
@@ -100,14 +104,10 @@ def restore(
     actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup is
     unusable, or if its audit log shows a change and not `accept_changed`; the database is then unchanged.
     """
-    source, target = Path(source_path).expanduser().absolute(), _database_file(url)
-    if not source.exists():
-        raise StorageError(f"The backup {source} does not exist. Name a backup file.")
-    if source == target:
-        raise StorageError(f"{source} is the database itself. Name a backup to restore.")
-    if file_revision(source) is None:
-        raise NotOurs(f"{source} is empty. Name a backup made by `inferact db backup`.")
-    _refuse_unsound(source)
+    source, target = Path(source_path).expanduser().absolute(), sqlite_path(url)
+    _require_backup(source, target)
+    if target is None:
+        migrate(url)
     about = {"kind": "database restored", "subject": str(source), **(origin or _NO_ORIGIN)}
     for _ in range(_TRIES):
         with TemporaryDirectory() as folder:
@@ -115,30 +115,49 @@ def restore(
             ready, replaced = Path(folder) / "ready.db", Path(folder) / "replaced.db"
             _copy_migrated(source, ready)
             changed = _list_changes(source, ready, accept_changed)
-            kept = _keep(target)
+            kept = _keep(target) if target else backup(url, source.with_name(f"{source.name}.replaced-{_stamp()}"))
             try:
                 unread = _copy_replaced(kept, ready, replaced)
                 went_back = begin_epoch(ready, replaced, about, keep_access=keep_access, unread=unread, changed=changed)
-                if kept is not None and not unread and _newest(target) != _newest(kept):
-                    # An action began, or a person decided, since the copy; it must be carried over too.
-                    kept.unlink()
-                    continue
+                newest = None if kept is None or unread else _newest(kept)
+                if target is None:
+                    is_current = replace_rows(f"sqlite:///{ready}", url, newest)
+                else:
+                    is_current = newest is None or _newest(target) == newest
             except BaseException:
                 _put_back(kept, target)
                 raise
-            create_private(target)
-            _copy(ready, target, journal=None)
+            if not is_current:
+                # An action began, or a person decided, since the copy; it must be carried over too.
+                _put_back(kept, target)
+                continue
+            if target is not None:
+                create_private(target)
+                _copy(ready, target, journal=None)
         # The key that identifies the file must be in the file itself, not in its log.
         overwrite_freed(url)
         return Restored(kept, went_back)
-    raise StorageError(f"{target} changes too fast to be replaced. Stop the console and its agents, then try again.")
+    where = target or mask_password(url)
+    raise StorageError(f"{where} changes too fast to be replaced. Stop the console and its agents, then try again.")
 
 
-def _database_file(url: str) -> Path:
-    path = sqlite_path(url)
-    if path is None:
-        raise StorageError("This is a PostgreSQL database. Back up the database with pg_dump.")
-    return path
+def _require_backup(source: Path, target: Path | None) -> None:
+    if not source.exists():
+        raise StorageError(f"The backup {source} does not exist. Name a backup file.")
+    if source == target:
+        raise StorageError(f"{source} is the database itself. Name a backup to restore.")
+    if file_revision(source) is None:
+        raise NotOurs(f"{source} is empty. Name a backup made by `inferact db backup`.")
+    _refuse_unsound(source)
+
+
+def _copy_server(url: str, target: Path) -> None:
+    """Copy every row of one state of a PostgreSQL database."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.db"
+        copy_database(url, f"sqlite:///{copy}")
+        close(f"sqlite:///{copy}")
+        _copy(copy, target)
 
 
 def _copy(source: Path, target: Path, journal: str | None = "DELETE") -> None:
@@ -207,9 +226,8 @@ def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
 
 def _newest(path: Path) -> tuple[int, ...]:
     """Return the highest ids of begun actions, decisions and events: a restore must include all of these rows."""
-    newest = ", ".join(f"(SELECT max(id) FROM {table})" for table in ("intent", "decision", "event"))
     with closing(_open(path)) as connection:
-        found: tuple[int, ...] = connection.execute(f"SELECT {newest}").fetchone()
+        found: tuple[int, ...] = connection.execute(NEWEST).fetchone()
     return found
 
 
@@ -229,11 +247,11 @@ def _keep(target: Path) -> Path | None:
     return kept
 
 
-def _put_back(kept: Path | None, target: Path) -> None:
+def _put_back(kept: Path | None, target: Path | None) -> None:
     """Undo `_keep` after a failed restore: remove the copy, or rename the kept file to the database's name."""
     if kept is None:
         return
-    if target.exists():
+    if target is None or target.exists():
         kept.unlink()
         return
     for suffix in ("", "-wal", "-shm"):

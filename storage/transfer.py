@@ -25,6 +25,9 @@ from storage.tables import Table
 _PAGE = 500
 _SEEDED = frozenset({"database_key", "chain_end"})
 """Tables with one row in a new database."""
+NEWEST = "SELECT (SELECT max(id) FROM intent), (SELECT max(id) FROM decision), (SELECT max(id) FROM event)"
+"""The highest ids of begun actions, decisions and events: a restore must include all of these rows."""
+_DEADLOCK = "40P01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,10 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
     Raise StorageError if a database is unusable, the target has rows, or the copy differs from the source; the target
     then stays empty.
     """
-    _require_current(source)
     if make_url(source) == make_url(target):
         raise StorageError(f"{mask_password(target)} is the source itself. Name another database.")
     try:
+        _require_current(source)
         migrate(target)
         with _snapshot(source) as read, open_alone(target) as write:
             _require_empty(write, target)
@@ -55,6 +58,28 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
     except DBAPIError as failed:
         why = f"Cannot copy to {mask_password(target)}: {_reason(failed)} Nothing was copied."
         raise StorageError(f"{why} Correct the cause, then copy again.") from failed
+
+
+def replace_rows(source: str, target: str, newest: tuple[int, ...] | None) -> bool:
+    """Replace all rows of a PostgreSQL database by those of `source` and return true, both given by URL.
+
+    Return false if the target is in use, or if its `NEWEST` differs from the given one; the target is then unchanged.
+    """
+    names = ", ".join(table.name for table in Table.metadata.sorted_tables)
+    try:
+        with _snapshot(source) as read, open_alone(target) as write:
+            write.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE")
+            if newest is not None and tuple(write.exec_driver_sql(NEWEST).one()) != newest:
+                return False
+            write.exec_driver_sql(f"TRUNCATE {names}")
+            for table in Table.metadata.sorted_tables:
+                _copy(read, write, table)
+            _continue_numbers(write)
+    except DBAPIError as failed:
+        if getattr(failed.orig, "sqlstate", "") != _DEADLOCK:
+            raise
+        return False
+    return True
 
 
 def _require_current(source: str) -> None:

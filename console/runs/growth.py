@@ -60,7 +60,7 @@ def extend_known(session: Session, run: tables.Run, batch: Sequence[Prepared]) -
     keys = set(session.execute(_KNOWN_KEYS, {"run": run.id, "keys": list(keys)}).scalars()) if keys else keys
     for one, source in zip(batch, sources, strict=True):
         known = _known(session, run, one, source) if one.task["task_key"] in keys and source.get("session") else []
-        if not known or any(row.digest == one.row["digest"] for row in known):
+        if not known or trajectory_rows.list_stored(session, run, [one.row["digest"]]):
             others.append(one)
             continue
         done = _extend(session, run, known[-1], from_json(one.body), one.row["digest"])

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, select
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from console import runs
 from console.auth import audit_log
@@ -103,17 +102,10 @@ def _prepared(head: bytes, body: bytes) -> Prepared:
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> list[Prepared]:
-    record = tables.Trajectory
-    digests = [one.row["digest"] for one in batch]
-    # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
-    among = col(record.digest).in_(bindparam("digests", expanding=True))
-    statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
-    known = set(session.execute(statement, {"digests": digests}).scalars())
-    fresh: dict[str, Prepared] = {}
-    for one, digest in zip(batch, digests, strict=True):
-        if digest not in known:
-            fresh.setdefault(digest, one)
-    return list(fresh.values())
+    known = trajectory_rows.list_stored(session, run, [one.row["digest"] for one in batch])
+    # Reversed, so that the first of equal trajectories stays.
+    fresh = {one.row["digest"]: one for one in reversed(batch) if one.row["digest"] not in known}
+    return list(fresh.values())[::-1]
 
 
 def widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:

@@ -108,6 +108,15 @@ def insert_rows(
         db.run_many(statement, rows)
 
 
+def list_stored(session: Session, run: tables.Run, digests: Sequence[str]) -> set[str]:
+    """Return those of these content digests whose trajectories the run contains."""
+    record = tables.Trajectory
+    # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
+    among = col(record.digest).in_(bindparam("digests", expanding=True))
+    statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
+    return set(session.execute(statement, {"digests": digests}).scalars())
+
+
 def insert_task(session: Session, run: tables.Run, task: tables.Task) -> int:
     """Return the id of the run's own copy of another run's task; keep the copy if it exists already."""
     row = {"run_id": run.id, **{name: getattr(task, name) for name in _OF_TASK}}

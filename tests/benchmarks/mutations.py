@@ -159,11 +159,12 @@ def written(value: Any) -> bytes:
     return json.dumps(value).encode().replace(json.dumps(DEEP).encode(), deep)
 
 
-def fault_of(sentence: object) -> str | None:
-    """What is wrong with a rejection, None where it is a sentence for a person."""
+def fault_of(sentence: object, raw: bytes = b"") -> str | None:
+    """What is wrong with a rejection of that file, None where it is a sentence for a person."""
     if not isinstance(sentence, str) or not sentence.strip():
         return "says nothing"
-    if found := INSIDES.search(sentence):
+    # A sentence may quote the file's own words.
+    if (found := INSIDES.search(sentence)) and found[0].encode() not in raw:
         return f"shows its insides ({found[0]})"
     if len(sentence) > 2_000:
         return "is endless"
@@ -217,13 +218,13 @@ def import_one(path: Path, format: str, newest: int, note: Callable[[str, str], 
     try:
         reports = ingest.import_files(path, "damaged", format, lambda _: None)
     except ConsoleError as refused:
-        if fault := fault_of(str(refused)):
+        if fault := fault_of(str(refused), path.read_bytes()):
             note("no sentence", f"{fault}: {str(refused)[:300]}")
     except Exception as error:
         note("crash", f"{type(error).__name__}: {str(error)[:200]}")
     for report in reports:
         for line in report.rejected:
-            if fault := fault_of(line["reason"]):
+            if fault := fault_of(line["reason"], path.read_bytes()):
                 note("no sentence", f"{fault}: {str(line['reason'])[:300]}")
     with reading() as session:
         body = tables.TrajectoryBody

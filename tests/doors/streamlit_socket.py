@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from html import unescape
 from urllib.parse import urlencode
@@ -92,8 +92,18 @@ class Tab:
             raise Refused(said.backend_operation_response.error_msg)
         return said.backend_operation_response.deferred_file.url
 
+    def drop(self) -> None:
+        """Reads what the server has sent by itself until now, and forgets it."""
+        with suppress(TimeoutError):
+            while True:
+                self._socket.recv(timeout=0)
+
     def _run(self, state: ClientState) -> Shown:
         self._socket.send(BackMsg(rerun_script=state).SerializeToString())
+        return self.read()
+
+    def read(self) -> Shown:
+        """Returns what the script that runs, or runs next, sends until it has finished."""
         words: list[str] = []
         shown = Shown("", {}, {}, {})
         while True:

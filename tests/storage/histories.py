@@ -290,8 +290,7 @@ def finish(queue: Queue, folder: Path) -> None:
 
 def judge(url: str, folder: Path) -> Counter[str]:
     """Counts of what went wrong, by kind; `acts` and `snapshots` tell how much was looked at."""
-    lines = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
-    acts = _pair(lines)
+    acts = read_acts(folder)
     found = Counter(acts=len(acts), snapshots=sum(one["act"] == "snapshot" and "ended" in one for one in acts))
     for one in acts:
         if "fell" in one:
@@ -304,8 +303,9 @@ def judge(url: str, folder: Path) -> Counter[str]:
     return +found
 
 
-def _pair(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Acts with their begin, and their end unless the process was killed in between."""
+def read_acts(folder: Path) -> list[dict[str, Any]]:
+    """Acts of all notes with their begin, and their end unless the process was killed in between."""
+    lines = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
     ends = {(line["who"], line["ends"]): line for line in lines if "ends" in line}
     acts = []
     for line in lines:

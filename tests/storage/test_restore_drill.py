@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import text
@@ -21,6 +22,8 @@ from storage.backup import backup, restore
 from storage.check import check
 from storage.engine import close
 from storage.queue import Claim
+from storage.transfer import copy_database
+from tests import postgres
 
 RUN, NAMES = "shop-bot", ("Ada", "Bob", "Eve")
 ACTIONS, TASKS, ASKERS = ("pay(1)", "send(2)"), ("t1", "t2"), (Asker(None, "agent"), Asker(1, "bot"))
@@ -191,21 +194,45 @@ def template(tmp_path_factory, empty_database):
     return path
 
 
-@pytest.mark.parametrize("histories", [25, pytest.param(200, marks=pytest.mark.at_length)])
-def test_nothing_comes_back_in_random_histories(template, tmp_path, histories):
+@contextmanager
+def copied(template, path, kind):
+    """The URL of a copy of the template, a file or a database on the server."""
+    if kind == "postgresql":
+        with postgres.database() as url:
+            copy_database(f"sqlite:///{template}", url)
+            yield url
+    else:
+        yield f"sqlite:///{shutil.copy(template, path)}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "histories"),
+    [
+        ("sqlite", 25),
+        pytest.param("postgresql", 3, marks=postgres.NEEDED),
+        pytest.param("sqlite", 200, marks=pytest.mark.at_length),
+        pytest.param("postgresql", 60, marks=(postgres.NEEDED, pytest.mark.at_length)),
+    ],
+)
+def test_nothing_comes_back_in_random_histories(template, tmp_path, kind, histories):
     found, acts = Counter(), Counter()
     for seed in range(histories):
-        world = World(f"sqlite:///{shutil.copy(template, tmp_path / f'{seed}.db')}", tmp_path, seed)
-        world.play(world.random.randrange(1, 7))
-        copy = backup(world.url, tmp_path / f"{seed}.backup.db")
-        world.play(world.random.randrange(1, 7))
-        restore(world.url, copy)
-        came_back = world.inspect()
-        found += came_back
-        acts += Counter(begun=len(world.begun), rejected=len(world.rejected), waiting=len(world.waits))
-        assert seed % 10 or check(world.url) == []
-        close(world.url)
+        with copied(template, tmp_path / f"{seed}.db", kind) as url:
+            come_back, did = drill(World(url, tmp_path, seed), tmp_path / f"{seed}.backup.db")
+            found, acts = found + come_back, acts + did
+            assert seed % 10 or check(url) == []
+            close(url)
         for path in tmp_path.glob(f"{seed}.*"):
             path.unlink()
     assert found == Counter()
     assert min(acts.values()) > histories / 4, acts
+
+
+def drill(world, path):
+    """What came back by a backup and a restore at random moments, and what had happened."""
+    world.play(world.random.randrange(1, 7))
+    copy = backup(world.url, path)
+    world.play(world.random.randrange(1, 7))
+    restore(world.url, copy)
+    came_back = world.inspect()
+    return came_back, Counter(begun=len(world.begun), rejected=len(world.rejected), waiting=len(world.waits))

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 
 import orjson
@@ -247,3 +248,12 @@ def test_a_run_keeps_the_patterns_that_a_person_chose(imported):
     assert report["patterns"] == []
     with reading() as session:
         assert runs.patterns(runs.get(session, "mine")) == ["Write"]
+
+
+def test_a_session_that_grows_into_the_content_of_another_is_a_duplicate(imported):
+    whole = purchase(1, wrong=False)
+    for name, steps in (("a", whole.steps), ("b", whole.steps[:2]), ("b", whole.steps)):
+        record = replace(whole, steps=steps, critical_action=None, source={"session": name})
+        reports = imported(f"{name}{len(steps)}.jsonl", record.to_json().encode())
+        assert reports[0]["rejected"] == []
+    assert len(stored(tables.Trajectory)) == 2

@@ -309,7 +309,7 @@ def _spread_over_lines(head: bytes) -> bool:
 
 def _mended(text: str, path: Path, line: int) -> Record:
     try:
-        value = json.loads(text, parse_constant=lambda _name: None)
+        value = json.loads(text, parse_constant=lambda _name: None, parse_int=_whole_number)
     except json.JSONDecodeError as broken:
         raise broken_json(broken, text.encode(errors="replace"), path, line) from broken
     except RecursionError as deep:
@@ -318,6 +318,11 @@ def _mended(text: str, path: Path, line: int) -> Record:
         ) from deep
     clean, replaced = _without_surrogates(value)
     return Record(line, clean, replaced)
+
+
+def _whole_number(digits: str) -> int | float:
+    """Return the number as orjson reads it: beyond 64 bits as a float."""
+    return int(digits) if abs(float(digits)) < 2**63 else float(digits)
 
 
 def _without_surrogates(value: Any) -> tuple[Any, int]:

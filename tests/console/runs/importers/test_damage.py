@@ -200,6 +200,13 @@ def test_a_damaged_score_is_no_crash(tmp_path, score):
     assert read(path, "webshop-react") == 1
 
 
+def test_an_endless_number_beside_a_lone_surrogate_is_no_crash(tmp_path):
+    path = tmp_path / "log"
+    said = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "a\ud800"}, {"role": "tool", "n": "N"}]
+    path.write_text(json.dumps({"messages": said}).replace('"N"', "9" * 5_000))
+    assert read(path, "openai-messages") == 1
+
+
 def test_a_lone_surrogate_in_a_name_can_be_printed(tmp_path):
     path = tmp_path / "log.jsonl"
     call = {"role": "assistant", "content": [{"type": "\ud800", "text": 5}, {"type": "text", "text": "a\ud800"}]}
