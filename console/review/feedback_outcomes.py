@@ -23,7 +23,7 @@ _ENDS = {
     Outcome.SUCCEEDED: gettext_noop("solved"),
     Outcome.FAILED: gettext_noop("not solved"),
     Outcome.HALTED: gettext_noop("halted"),
-    Outcome.REJECTED: gettext_noop("rejected again"),
+    Outcome.REJECTED: gettext_noop("not approved"),
     Outcome.PAUSED: gettext_noop("is pending a review"),
     Outcome.RUNNING: gettext_noop("is running"),
     Outcome.ERROR: gettext_noop("ended with an error"),
@@ -131,9 +131,10 @@ def _aftermath(
         return replace(bare, state=_(_HIDDEN))
     made = from_json(session.get_one(tables.TrajectoryBody, following.id).body)
     stop = session.exec(select(tables.Item).where(tables.Item.trajectory_id == following.id)).first()
-    ending = _(_ENDS[Outcome(following.outcome)])
+    is_decided = stop is not None and stop.status not in UNREVIEWED and following.outcome == Outcome.PAUSED
+    ending = _("has not ended") if is_decided else _(_ENDS[Outcome(following.outcome)])
     if following.released_by:
-        ending = _("{ending} by the simulation").format(ending=ending)
+        ending = _("{ending} (action run by the simulation)").format(ending=ending)
     before, after = list_actions_to_checkpoint(run, body, item), list_actions_to_checkpoint(run, made, stop)
     return replace(bare, before=before, after=after, ending=ending)
 
@@ -173,7 +174,7 @@ def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
     if row.decision == DecisionKind.APPROVE and item.reviews_required > 1:
         return _("You approved the action.") if row.delivered_ms else _("The agent has not received your decision yet.")
     if row.decision == DecisionKind.APPROVE:
-        return _("You approved the action, so no retry was needed.")
+        return _("You approved the action. An approval starts no retry.")
     if item.trial + 1 >= run.trials:
         return _("This was the last attempt of this run.")
     waits_for_retry = _("The agent has not tried again yet.")

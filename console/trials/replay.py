@@ -29,7 +29,7 @@ from console.trials.round import Advance
 from console.trials.start import RunSettings
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import UNREVIEWED, ItemStatus, RunKind
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
 
 
 def start_replay(name: str, source: str, detector: str, **settings: Unpack[RunSettings]) -> tables.Run:
@@ -119,7 +119,7 @@ def list_lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[s
             "trajectory_id": found.id,
             "outcome": found.outcome,
             "carried_over": found.carried_over,
-            "decisions": _decisions(session, found.id),
+            "decisions": _decisions(session, found.id, run.kind),
             **(describe_memory(session, found) if run.kind == RunKind.LIVE else {}),
         }
         for found in trials
@@ -248,7 +248,8 @@ def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Tr
     insert_rows(session, run, prepared, now_ms())
 
 
-def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:
+def _decisions(session: Session, trajectory_id: int | None, kind: str) -> list[dict[str, Any]]:
+    """List the current decisions; `delivered` is None if no agent receives the decision."""
     decision, item = tables.Decision, tables.Item
     statement = (
         current_decisions()
@@ -258,4 +259,13 @@ def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, An
     )
     shown = ("decision", "label", "feedback_text", "reviewer")
     found = [(row, {name: getattr(row, name) for name in shown}) for row in session.exec(statement)]
-    return [{"decision_id": row.id, **told, "delivered": row.delivered_ms is not None} for row, told in found]
+    return [
+        {
+            "decision_id": row.id,
+            **told,
+            "delivered": None
+            if kind == RunKind.ARCHIVE or row.decision == DecisionKind.ESCALATE
+            else row.delivered_ms is not None,
+        }
+        for row, told in found
+    ]

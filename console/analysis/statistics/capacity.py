@@ -117,9 +117,8 @@ def estimate_capacity(known: KnownDecisions, called: int, decided: int, hours: f
     """
     counts = int(known.misaligned.sum()), int((~known.misaligned).sum())
     if min(counts) < LEAST:
-        note = (
-            f"{counts[0]} misaligned and {counts[1]} aligned known items decided; at least {LEAST} of each are needed."
-        )
+        found = f"Known answers of decided items: {counts[0]} misaligned, {counts[1]} aligned"
+        note = f"{found}. At least {LEAST} of each are needed."
         return Capacity({}, {}, undefined_estimate(note), note=note)
     covariates = np.column_stack([known.hours, known.load / 10])
     fits = [fit_logistic(covariates[part], known.called[part]) for part in (known.misaligned, ~known.misaligned)]

@@ -54,7 +54,7 @@ def figures(evaluation: Dashboard) -> None:
     _without_unread(evaluation)
     st.caption(
         "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. The "
-        "comparison includes only detectors that judged most trajectories, and never `random`. The figures of a "
+        "comparison includes only detectors that judged the most trajectories, and never `random`. The figures of a "
         "detector that was tuned or trained on this run are optimistic; see “Within and across runs”."
     )
     with st.container(horizontal=True):

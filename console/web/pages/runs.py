@@ -46,8 +46,8 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
-# “Rejected” alone would read as the number of rejections above.
-words = {"paused": "waiting for a decision", "rejected": "ended by a rejection"}
+# The action of a held trial may be decided or expired; a rejected one may end by an edit, a policy or an undo.
+words = {"paused": "held at an action", "rejected": "stopped at an action"}
 trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
 st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -73,7 +74,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
         for said in (*promise(design), *(describe_blocks(places, known) if known is not None else ())):
             st.text(said)
         titles = {"kind": "Among", "what": "Pairs", "least": "Least", "most": "Most", "even": "Even"}
-        show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
+        show_rows(list(tabulate_evenness(places)), titles, numbers=("least", "most"), label="Balance")
         if known:
             _show_blocks(places, known)
 
@@ -102,14 +103,19 @@ def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
     return pd.DataFrame(list(found.values()))
 
 
-def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
-    for kind, title in WORDS["kinds"].items():
-        group = [place for place in places if place.kind == kind]
-        for tally in balance(group) if group else ():
+def tabulate_evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
+    """Yield the least and most frequent pairs of conditions, positions and tasks within each balanced group."""
+    groups: defaultdict[tuple[str, str], list[PlannedCondition]] = defaultdict(list)
+    for place in places:
+        # A dry run gives people's places to simulated reviewers, but the allocation is balanced within each rule.
+        groups[place.kind, str(place.rule)].append(place)
+    for (kind, _rule), group in groups.items():
+        codes = " to ".join(dict.fromkeys((group[0].code, group[-1].code)))
+        for tally in balance(group):
             if tally.counts:
                 even = "yes" if tally.even else "no"
                 yield {
-                    "kind": title,
+                    "kind": f"{WORDS['kinds'][kind]}, {codes}",
                     "what": tally.what,
                     "least": f"{tally.least}",
                     "most": f"{tally.most}",

@@ -154,7 +154,7 @@ def _memory(memory: dict[str, Any]) -> str:
 
 def _answer(answer: dict[str, Any]) -> str:
     words = f" “{plain(answer['feedback_text'])}”" if answer["feedback_text"] else ""
-    state = "" if answer["delivered"] else " (not delivered yet)"
+    state = " (not delivered yet)" if answer["delivered"] is False else ""
     return f"<li>{_DECIDED[answer['decision']]} by {plain(answer['reviewer'])}{words}{state}</li>"
 
 

@@ -48,13 +48,14 @@ def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     assert (found[0].words, found[0].ending) == ("Wrong letter. send 1", "is pending a review")
     assert (found[0].before[-1], found[0].after[-1]) == ("send wrong", "send 1")
     answer(lambda *_: "approve")
+    assert told.tell()[1][0].ending == "has not ended"
     told.on()
     said, found = told.tell()
     assert said == "1 retry after a message: 1 solved."
     assert found[0].is_solved
 
 
-@pytest.mark.parametrize(("needed", "said"), [(1, "so no retry was needed."), (2, "has not received your decision")])
+@pytest.mark.parametrize(("needed", "said"), [(1, "starts no retry."), (2, "has not received your decision")])
 def test_an_approval_says_nothing_of_the_end_while_another_review_may_reject(told, needed, said):
     told(blind=False)
     with writing() as session:

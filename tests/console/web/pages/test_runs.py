@@ -272,7 +272,11 @@ def test_earlier_versions_are_listed_compared_and_returned_to_in_one_step(open_p
 
 def test_checks_that_expired_undecided_are_a_warning(open_page):
     Gate("bot", "full-validation", poll_s=0.01).check("buy", [], "buy[1]", timeout_s=0.05)
-    said = [warning.value for warning in open_page("runs").warning]
+    at = open_page("runs")
+    said = [warning.value for warning in at.warning]
+    trials = next(frame.value for frame in at.dataframe if "Expired undecided" in frame.value)
+    assert "Waiting for a decision" not in trials
+    assert list(trials["Held at an action"]) == [1]
     assert "1 check expired without a decision in the last 7 days, so no action ran." in said
 
 

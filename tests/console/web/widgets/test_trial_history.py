@@ -25,6 +25,14 @@ def test_a_trial_names_what_it_began_with_and_where_that_came_from(parse):
     assert page.text.index("Rejected by ada") < page.text.index("The agent read:")
 
 
+def test_only_a_decision_that_an_agent_receives_may_be_undelivered(parse):
+    """No agent receives a decision on a log, or an escalation."""
+    for delivered, said in ((False, True), (None, False), (True, False)):
+        trial = FIRST | {"decisions": [ANSWER | {"delivered": delivered}]}
+        page = parse(lineage_html([trial], run="shop", opened=11, replayed=False))
+        assert ("not delivered yet" in page.text) is said, delivered
+
+
 def test_every_trial_leads_to_its_record(parse):
     page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
     assert ("a", "href", "?run=shop+%26+co&id=11") in page.attributes
@@ -43,7 +51,7 @@ def _outcomes():
 
     said = {"item_id": 3, "decision": "respond", "feedback_type": "nl", "reviewer": "ada"}
     halted = FeedbackOutcome(Decision(**said), "a lamp", 0, "", "Search by name.", ("a",), ("a",), "solved")
-    rejected = FeedbackOutcome(Decision(**said), "a mug", 0, "buy(1)", "No.", ("a",), ("b",), "rejected again")
+    rejected = FeedbackOutcome(Decision(**said), "a mug", 0, "buy(1)", "No.", ("a",), ("b",), "not approved")
     show_feedback_outcomes([halted, rejected])
 
 
