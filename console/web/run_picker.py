@@ -44,7 +44,7 @@ def run_picker(current: str, *, archived: bool = False) -> None:
     names = names if current in names else [current, *names]
     # Overwrite the selection of the previous page.
     st.session_state["run_picker"] = current
-    st.selectbox(_("Run"), names, key="run_picker", on_change=_pick, width=360)
+    st.selectbox(_("Run"), names, key="run_picker", on_change=_pick, width=340)
 
 
 def _pick() -> None:

@@ -86,11 +86,11 @@ def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
     """Draw Macro-F1 and the number of inspections by threshold. Columns: threshold, macro_f1 (0 to 1), inspections."""
     figure = make_subplots(specs=[[{"secondary_y": True}]])
     x = frame["threshold"].to_list()
-    figure.add_scatter(x=x, y=frame["macro_f1"].to_list(), name="Macro-F1", line={"color": ALIGNED, "width": 2})
+    figure.add_scatter(x=x, y=frame["macro_f1"].to_list(), name="Macro-F1 (left)", line={"color": ALIGNED, "width": 2})
     figure.add_scatter(
         x=x,
         y=frame["inspections"].to_list(),
-        name="inspections",
+        name="inspections (right)",
         line={"color": MISALIGNED, "width": 2, "dash": "dash", "shape": "hv"},
         secondary_y=True,
     )
@@ -207,7 +207,7 @@ def _add_lines(
 
 def _diagonal(name: str) -> go.Figure:
     figure = go.Figure()
-    figure.add_scatter(x=[0, 1], y=[0, 1], name=name, mode="lines", line=DOTTED, hoverinfo="skip")
+    figure.add_scatter(x=[0, 1], y=[0, 1], name=name, mode="lines", line=DOTTED, hoverinfo="skip", legendrank=2_000)
     return figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
 
 

@@ -145,7 +145,10 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(rangemode="tozero")
     title = "Misalignments caught by inspections" + (f": {detectors[0]}" if len(detectors) == 1 else "")
     set_titles(figure, title, "inspections of flagged items", "misalignments caught", height=440)
-    return name_coinciding_lines(figure).update_layout(hovermode="x unified", legend={"traceorder": "normal"})
+    shown = [line for line in name_coinciding_lines(figure).data if line.showlegend is not False]
+    if by_order and len(shown) == 1:
+        shown[0].update(name="every order catches the same", line={"dash": "solid"})
+    return figure.update_layout(hovermode="x unified", legend={"traceorder": "normal"})
 
 
 def _order(line: pd.DataFrame, name: str, style: SeriesStyle | None) -> Iterator[go.Scatter]:

@@ -68,9 +68,8 @@ def _shorten_names(names: Sequence[str]) -> list[str]:
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
 DOTTED = {"color": QUIET, "width": 1, "dash": "dot"}
-_SCALE, CELL_INK = [[0.0, "#e8f0f9"], [1.0, "#4f93d2"]], "#17202e"
-"""Colours of heat maps, from light to dark, so that they work in greyscale too, and of the text, which all of them
-carry."""
+_SCALE, CELL_INK = [[0.0, "rgba(79, 147, 210, 0.1)"], [1.0, "rgba(79, 147, 210, 0.6)"]], "#17202e"
+"""Colours of heat maps, which let a light or a dark page shine through and work in greyscale, and of their text."""
 
 _COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -127,11 +126,13 @@ def label_last_points(
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
     for (x, y), labels in sorted(shared.items(), key=lambda end: end[0][1]):
         place = max(y, place + gap)
-        moved, before = place - y > gap / 2, 2 * x > width
+        # Beside a short line, a label would lie on the beginnings of the longer ones.
+        short = beside and x < 0.1 * width
+        moved, before = place - y > gap / 2 or short, 2 * x > width
         drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
         # The tail of the arrow is the label's place, in units of the axes.
         shift = {"xshift": 6} if beside else {"yshift": 6}
-        at = x + 0.03 * width if beside else x
+        at = x + (0.12 if short else 0.03) * width if beside else x
         drawn |= {"showarrow": True, "ax": at, "ay": place, "axref": "x", "ayref": "y"} if moved else shift
         figure.add_annotation(
             x=x,
@@ -148,7 +149,7 @@ def label_last_points(
 
 
 def name_coinciding_lines(figure: go.Figure) -> go.Figure:
-    """Give lines with the same points one entry in the legend, which names all of them."""
+    """Draw lines with the same points as one line, whose entry in the legend names all of them."""
     first: dict[tuple[tuple[float, ...], tuple[float, ...]], go.Scatter] = {}
     for line in figure.data:
         if line.showlegend is False or not line.name:
@@ -156,7 +157,7 @@ def name_coinciding_lines(figure: go.Figure) -> go.Figure:
         known = first.setdefault((tuple(line.x), tuple(line.y)), line)
         if known is not line:
             known.name = f"{known.name} = {line.name}"
-            line.showlegend = False
+            line.update(showlegend=False, visible="markers" in line.mode)
     return figure
 
 

@@ -19,7 +19,13 @@ def show_corrected_figures(run_name: str) -> None:
     except Refused:
         st.caption(
             "Reviewers' decisions are of inspected items only, so they do not show what the detector missed. "
-            "Draw random audits on the Runs page to estimate its recall without labels."
+            "Random audits estimate its recall without labels."
+        )
+        st.page_link(
+            "console/web/pages/runs.py",
+            label="Draw audits on Runs",
+            icon=":material/arrow_forward:",
+            query_params={"run": run_name},
         )
         return
     figures = certificate.correct_detector_figures(found)

@@ -135,7 +135,7 @@ def threshold(evaluation: Dashboard) -> None:
     """Draw the score distribution of one detector, and the results and costs at each threshold."""
     st.header("Thresholds and costs")
     names = [*evaluation.figures, *(name for name in evaluation.scores if name not in evaluation.figures)]
-    name = st.selectbox("Detector", names, key="threshold-detector")
+    name = st.selectbox("Detector", names, key="threshold-detector", width=360)
     one = evaluation.scores[name]
     left, right = st.columns(2)
     with left:
@@ -192,8 +192,8 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         st.markdown(f"**{flagged}** flagged by score alone; on a gate the policy selects the reviews.")
     else:
         st.markdown(f"**{counted(needed, 'inspection')}**{each}; {limit}")
-    st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
-    st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language=None)
+    st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, width="content", height="content")
+    st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language="bash")
 
 
 @st.fragment
@@ -209,7 +209,7 @@ def pair(evaluation: Dashboard) -> None:
         st.caption("These detectors have no judged trajectory in common. Select another pair.")
         return
     rows = [_gain("Macro-F1", tested.macro_f1), _gain("AP", tested.ap)]
-    st.dataframe(rows, key="pair", hide_index=True)
+    st.dataframe(rows, key="pair", hide_index=True, width="content")
     test = tested.test
     st.text(
         f"{tested.n:,} trajectories: only {first} is correct on {test.only_first:,}, only {second} on "
@@ -238,12 +238,10 @@ def models(evaluation: Dashboard) -> None:
 
 
 def show_published(evaluation: Dashboard) -> None:
-    """Draw this run's metrics next to the published metrics."""
-    st.header("Published results")
+    """Draw this run's metrics next to the published metrics of the same environment, if there are any."""
     if evaluation.environment not in paper.ENVIRONMENTS:
-        known, own = ", ".join(paper.ENVIRONMENTS), ", ".join(evaluation.environment.split(",")) or "several"
-        st.caption(f"The InferAct paper reports figures for {known} separately. This run contains {own}.")
         return
+    st.header("Published results")
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
     table = dashboard.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
     show_run_chart(evaluation.run, "published-overlay", table, of=metric)
@@ -259,6 +257,7 @@ def spending(evaluation: Dashboard) -> None:
         _filled(evaluation.spending),
         key="spending",
         hide_index=True,
+        width="content",
         column_config={
             "seconds": st.column_config.NumberColumn(format="%.2f"),
             "cost usd": st.column_config.NumberColumn("USD", format="%.4f"),

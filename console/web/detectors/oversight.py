@@ -111,6 +111,7 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
         shown.dropna(axis="columns", how="all"),
         key=f"oversight-{named}",
         hide_index=True,
+        width="content",
         height="content",
         column_config={
             name: st.column_config.NumberColumn(format="%.2f" if name == "area" else "%.3g")

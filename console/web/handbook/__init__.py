@@ -26,6 +26,8 @@ CHAPTERS = {
 
 _HERE = files(__package__)
 _HEAD, _FENCE = re.compile(r"^## (.+)$", re.MULTILINE), re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_COMMANDS = re.compile(r"^```$(?=\n(?:inferact|pip|python) )", re.MULTILINE)
+"""The openings of blocks of commands."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _CONFORMANCE = "(the table of approval-conformance)\n"
 _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record": "JSON"}
@@ -59,11 +61,18 @@ def chapter(name: str) -> str:
     return text.replace(_CONFORMANCE, _draw_conformance()) if _CONFORMANCE in text else text
 
 
+def mark_commands(text: str) -> str:
+    """Return the chapter with its blocks of commands as shell code, whose flags a page keeps on one line."""
+    return _COMMANDS.sub("```sh", text)
+
+
 def contents_html(name: str) -> str:
     """Return links to the second-level headings of a chapter as HTML; Streamlit names a heading by its words."""
     heads = _HEAD.findall(_FENCE.sub("", chapter(name)))
     links = "".join(f'<li><a href="#{_anchor(head)}">{escape(head)}</a></li>' for head in heads)
-    return f'<nav class="ia-contents" tabindex="0" aria-label="{escape(_("Contents"))}"><ol>{links}</ol></nav>'
+    title = escape(_("Contents"))
+    folded = f"<details><summary>{title} ({len(heads)})</summary><ol>{links}</ol></details>"
+    return f'<nav class="ia-contents" aria-label="{title}">{folded}</nav>'
 
 
 def _anchor(head: str) -> str:

@@ -42,6 +42,7 @@ else:
         "No labels yet",
         "Detectors can only be measured against labels. Import a log with gold labels. The flags are shown below.",
     )
+    next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
 corrected.show_corrected_figures(run.name)
 metrics.show_across_runs()
 metrics.threshold(evaluation)

@@ -34,12 +34,12 @@ def show_audit() -> None:
     if not kinds:
         show_empty_state("No events yet", "Import a log or start agents to record the first event.")
         return
-    which, what, who = st.columns(3)
-    wanted = AuditFilter(
-        _chosen(which.selectbox("Run", [_ALL, *names], key="audit_run")),
-        _chosen(what.selectbox("Event", [_ALL, *kinds], key="audit_kind")),
-        _chosen(who.selectbox("Person", [_ALL, *people], key="audit_who")),
-    )
+    with st.container(horizontal=True):
+        wanted = AuditFilter(
+            _chosen(st.selectbox("Run", [_ALL, *names], key="audit_run", width=340)),
+            _chosen(st.selectbox("Event", [_ALL, *kinds], key="audit_kind", width=340)),
+            _chosen(st.selectbox("Person", [_ALL, *people], key="audit_who", width=340)),
+        )
     with reading() as session:
         found = audit_trail.list_entries(session, wanted, _SHOWN)
     if not found:
@@ -123,7 +123,7 @@ def offer_table(kind: str, suffix: str, run_name: str) -> None:
 choices = st.container(horizontal=True, vertical_alignment="bottom")
 with choices:
     run_picker(run.name)
-kind = choices.selectbox("Content", [*export.KINDS, CASE_FILE, *export.LAYOUTS], key="export_kind", width=360)
+kind = choices.selectbox("Content", [*export.KINDS, CASE_FILE, *export.LAYOUTS], key="export_kind", width=340)
 if kind == CASE_FILE:
     offer_case_file(run.name)
 elif kind in export.LAYOUTS:

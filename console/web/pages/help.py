@@ -4,7 +4,7 @@ import streamlit as st
 
 from console.auth.people import Role
 from console.language import _
-from console.web.handbook import CHAPTERS, chapter, contents_html
+from console.web.handbook import CHAPTERS, chapter, contents_html, mark_commands
 from console.web.sign_in import current_identity
 from console.web.visitor_language import language_buttons
 from console.web.widgets.markup import show_html
@@ -36,4 +36,4 @@ st.segmented_control(
 )
 show_html(contents_html(opened))
 with st.container(key="ia-handbook"):
-    st.markdown(chapter(opened))
+    st.markdown(mark_commands(chapter(opened)))

@@ -47,9 +47,10 @@ def open_item(run: tables.Run | None, item: int | None) -> None:
 def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
 
-    The text counts items beyond a budget separately. `oldest_ms` is the creation time of the oldest offered item.
+    The text counts the reviewer's claims and items beyond a budget separately. `oldest_ms` is the creation time of the
+    oldest offered item.
     """
-    count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
+    count = waiting.total - waiting.held - (0 if waiting.hidden else waiting.beyond)
     words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.beyond and not waiting.hidden:

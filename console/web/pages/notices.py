@@ -106,7 +106,7 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
         (_("Longest wait"), since, ngettext("{count} action is waiting", "{count} actions are waiting", found.waiting)),
         (_("Expired without a decision"), digits(found.expired), _("in the last 24 hours")),
         (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
-        (_("Channels"), digits(found.channels), _("of all people")),
+        (_("Channels"), digits(found.channels), _("set up by all people")),
     )
     counts = (found.waiting, 0, found.dead, 0)
     with st.container(horizontal=True, key="notice-health"):

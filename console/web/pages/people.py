@@ -75,7 +75,7 @@ def show_agents() -> None:
         st.caption("No agents yet. Add an agent to get its token, or run `inferact agent add NAME`.")
     _show_new_access("agent")
     with st.form("agent", border=False, clear_on_submit=True):
-        name, send = st.columns([4, 1], vertical_alignment="bottom")
+        name, send = st.columns([2, 3], vertical_alignment="bottom")
         called = name.text_input("Name of the new agent", max_chars=people.MAX_NAME)
         sent = send.form_submit_button("Add agent", type="primary")
     if sent:

@@ -47,9 +47,9 @@ show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
 # The action of a held trial may be decided or expired; a rejected one may end by an edit, a policy or an undo.
-words = {"paused": "held at an action", "rejected": "stopped at an action"}
+words = {"paused": "held at an action", "rejected": "stopped at an action", "inspections": "budget used"}
 trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
-st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, placeholder="–")
+st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, width="content", placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
@@ -106,6 +106,7 @@ st.dataframe(
     ),
     key="runs",
     hide_index=True,
+    width="content",
     placeholder="–",
 )
 st.toggle("Show archived runs", key="archived", bind="query-params")

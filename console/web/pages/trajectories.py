@@ -157,14 +157,17 @@ if not total:
 cut = total > trajectory_list.MOST and wanted.text.strip()
 many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
 st.caption(f"{many}. Select the box of a row to open the trajectory.")
+columns = dict(_COLUMNS)
+if not any(row["carried_over"] for row in frame):
+    del columns["carried_over"]
 shown = st.dataframe(
-    [{words: _shown(row[name]) for name, words in _COLUMNS.items()} for row in frame],
+    [{words: _shown(row[name]) for name, words in columns.items()} for row in frame],
     key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
     on_select="rerun",
     selection_mode="single-row",
     hide_index=True,
     placeholder="–",
-    height="content" if len(frame) < 12 else 455,
+    height="content",
 )
 if pages > 1:
     st.pagination(pages, key="page", bind="query-params")

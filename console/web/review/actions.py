@@ -26,6 +26,7 @@ from console.web.review.own_items import (
     get_open_claim,
     in_words,
     list_reviewed_runs,
+    list_undoable_decisions,
     name_item,
     own_claim,
     refuse,
@@ -329,17 +330,10 @@ def assign_item(identity: Identity, item: int, reviewer: str | None) -> None:
 @by_reviewer
 def undo(identity: Identity, current: int | None) -> None:
     """Undo the reviewer's latest decision and return the current item to the queue."""
-    if not list_reviewed_runs():
-        return
-    with reading() as session:
-        reviewed = [session.get_one(tables.Run, run_id) for run_id in list_reviewed_runs()]
-        latest = [
-            last for run in reviewed if (last := decisions.find_undelivered_decision(session, run, identity.name))
-        ]
-    if not latest:
-        st.session_state["refusal"] = _("You have no decision here that you can still undo.")
-    else:
+    if latest := list_undoable_decisions():
         undo_decision(max(latest, key=lambda row: row.id or 0).item_id, current)
+    else:
+        st.session_state["refusal"] = _("You have no decision here that you can still undo.")
 
 
 @by_reviewer

@@ -11,8 +11,9 @@ from console.auth.audit_log import acting
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading
 from console.errors import ConsoleError
-from console.language import _, ngettext
+from console.language import _, digits, ngettext
 from console.review import decisions, feedback_counts, inbox
+from console.review.access import list_reviewable_runs
 from console.review.feedback_counts import FeedbackTally
 from console.review.waiting import count_offered
 from console.runs import run_options
@@ -28,7 +29,7 @@ from storage.errors import StorageError
 from storage.queue import NoClaim, NoClaimReason
 from storage.tables import RunKind
 
-ANSWERS, REVIEW, RUNS = (f"console/web/pages/{page}.py" for page in ("answers", "review", "runs"))
+ANSWERS, INBOX, REVIEW, RUNS = (f"console/web/pages/{page}.py" for page in ("answers", "inbox", "review", "runs"))
 _LONGEST_WAIT_S = 10.0
 
 
@@ -43,10 +44,17 @@ def show_nothing_left(
         f"{inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip(),
         _("Review"),
     )
+    with reading() as session:
+        others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
+        elsewhere = count_offered(session, others, who.name)
     with next_step_row():
         if may_start:
             words, asked = _("Start next trial"), {"round_of": run.name}
             key_button(words, "Enter", "try-again", st.session_state.update, asked, type="primary")
+        if elsewhere:
+            st.page_link(REVIEW, label=_("Review other runs ({count})").format(count=digits(elsewhere)))
+        else:
+            st.page_link(INBOX, label=_("Open the Inbox"))
         st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
         if who.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
             st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": run.name})

@@ -19,7 +19,7 @@ from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, question_fields, shortcuts, step_marks
 from console.web.review.drafts import reasons_key, words_key
-from console.web.review.own_items import alias, is_participant, name_item
+from console.web.review.own_items import alias, is_participant, list_undoable_decisions, name_item
 from console.web.sign_in import current_identity
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
@@ -178,7 +178,8 @@ def empty_bar(more: dict[str, str] | None = None) -> None:
     """Draw the bar when no item is shown; `more` holds further shortcuts of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
         key_button(_("Show earlier decisions"), "K", "previous-0", actions.browse_decisions, 0, 1)
-        key_button(_("Undo"), "U", "undo-0", actions.undo, None)
+        nothing = not list_undoable_decisions()
+        key_button(_("Undo"), "U", "undo-0", actions.undo, None, disabled=nothing)
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     bound |= more or {}
     draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id="none", enabled=shortcuts.are_enabled()), None)

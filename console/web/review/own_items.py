@@ -11,7 +11,7 @@ import streamlit as st
 
 from console.auth.kept_secrets import load_secret
 from console.auth.people import Identity, Role
-from console.database import Session
+from console.database import Session, reading
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
 from console.review import decisions
@@ -143,3 +143,12 @@ def list_reviewed_runs() -> Sequence[int]:
     """Return the runs whose decisions can be shown and undone in this tab."""
     run_ids: Sequence[int] = st.session_state.get("reviewed_runs", ())
     return run_ids
+
+
+def list_undoable_decisions() -> list[tables.Decision]:
+    """Return the latest decision of the signed-in reviewer in each reviewed run that the reviewer can still undo."""
+    who = current_identity()
+    with reading() as session:
+        reviewed = (session.get_one(tables.Run, run_id) for run_id in (list_reviewed_runs() if who else ()))
+        latest = [decisions.find_undelivered_decision(session, run, who.name if who else "") for run in reviewed]
+    return [decision for decision in latest if decision is not None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from console import runs
@@ -141,7 +143,8 @@ def show_certificate(run: tables.Run) -> None:
         with reading() as session:
             found = certificate.certify(session, run, now_ms())
     except Refused as lacking:
-        show_empty_state("No certificate yet", str(lacking))
+        # On this page the form above draws the audits, not a command.
+        show_empty_state("No certificate yet", re.sub(r"(Draw \w+): .*", r"\1 with the form above.", str(lacking)))
         return
     st.text(found.sentence)
     audits = found.audits

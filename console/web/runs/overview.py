@@ -102,7 +102,7 @@ def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
 
 def _person(one: ReviewerAtWork, at_ms: int) -> str:
     answers = "1 decision" if one.decisions == 1 else f"{one.decisions:,} decisions"
-    last = f", the last {age(at_ms - one.last_ms)} ago" if one.last_ms is not None else ""
+    last = f", latest {age(at_ms - one.last_ms)} ago" if one.last_ms is not None else ""
     holds = f", {one.holds} claimed" if one.holds else ""
     simulated = "simulated, " if one.is_simulated else ""
     return f"{plain(one.name)} ({simulated}{answers}{last}{holds})"
@@ -120,9 +120,11 @@ def _success(run: tables.Run, found: Overview) -> None:
         first = found.solved[0]
         unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
         st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {found.tasks:,}** tasks solved.{unaided}")
-    else:
-        table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
-        show_run_chart(run.name, "trial-success", table, page="overview", height=_CHART_PX)
+        if archive:
+            st.caption(_RECORDED)
+        return
+    table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
+    show_run_chart(run.name, "trial-success", table, page="overview", height=_CHART_PX)
     st.caption(_RECORDED if archive else _UNAIDED)
 
 
@@ -152,7 +154,7 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
         yield "audits", flow.audits, "flagged"
     if flow.logged:
         yield "decided in the log", flow.logged, "flagged"
-    yield "inspected", flow.inspected, "inspected"
+    yield _WORDS["bars"]["inspected"], flow.inspected, "inspected"
     for kind, count in flow.answers:
         yield _WORDS["decisions"].get(kind, kind), count, f"answer {kind}"
     if flow.waiting > flow.beyond:

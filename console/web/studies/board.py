@@ -109,7 +109,7 @@ _MEANING = {
 }
 _WITHOUT_PEOPLE = {
     StudyStatus.DRAFT: "Draft: open the study to run its simulated participants.",
-    StudyStatus.OPEN: "Open: simulated participants can work. The design has no places for people.",
+    StudyStatus.OPEN: "Open: simulated participants can work. No places are left for people.",
     StudyStatus.PAUSED: "Paused: simulated participants keep their places and cannot continue.",
 }
 """The meaning of a status if the design has no places for people; other statuses mean the same."""
@@ -117,13 +117,16 @@ _WITHOUT_PEOPLE = {
 
 def show(study: tables.Study) -> None:
     """Draw the study's status, the link for participants, and their progress."""
-    design = lifecycle.design_of(study)
-    means = _MEANING if design.participants.human else _MEANING | _WITHOUT_PEOPLE
+    with reading() as session:
+        rows = read_board(session, study)
+    # A dry run takes the places that the design has for people.
+    has_people = any(row.kind == ParticipantKind.HUMAN for row in rows)
+    means = _MEANING if has_people else _MEANING | _WITHOUT_PEOPLE
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(means[StudyStatus(study.status)], width="content")
         if study.status != StudyStatus.CLOSED:
             label, make, said = _CHANGES[study.status]
-            if not design.participants.human:
+            if not has_people:
                 said = said.replace("People can join", "Simulated participants can start")
             if st.button(label, key=f"study-{label}", type="primary" if label == "Open study" else "secondary"):
                 _change(study.name, make, said)
@@ -131,11 +134,9 @@ def show(study: tables.Study) -> None:
                 st.text("You cannot reopen a closed study, but its data is kept.")
                 if st.button("Close study", key="study-close"):
                     _change(study.name, lifecycle.close, "is closed.")
-    if design.participants.human and study.status != StudyStatus.CLOSED:
+    if has_people and study.status != StudyStatus.CLOSED:
         _link(study)
     _people(study.id or 0)
-    with reading() as session:
-        rows = read_board(session, study)
     with st.container(horizontal=True):
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)

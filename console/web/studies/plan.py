@@ -61,8 +61,9 @@ def _budget(budget: str) -> str:
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
     """Draw the conditions, the allocation and its balance; if `known`, also the differences between task blocks."""
-    for said in find_giveaways(design):
-        st.warning(_SETTING.sub(lambda one: f"“{FACTORS[one[1]].title}: {one[2]}”", said).replace("`", ""))
+    if found := find_giveaways(design):
+        said = _SETTING.sub(lambda one: f"“{FACTORS[one[1]].title}: {one[2]}”", "\n\n".join(found))
+        st.warning(said.replace("`", ""))
     st.markdown("**Conditions**")
     columns = {"name": "Condition", **{name: FACTORS[name].title for name in varied_factors(design)}}
     levels = [(arm.name, {name: name_level(level) for name, level in arm.levels.items()}) for arm in conditions(design)]

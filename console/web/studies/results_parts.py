@@ -19,7 +19,7 @@ from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
 from console.web.widgets.chart import download, preload_charts, show_chart
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.tables import show_rows
+from console.web.widgets.tables import capitalize, show_rows
 
 _LONG = 24
 """The number of rows from which a table scrolls."""
@@ -114,7 +114,7 @@ def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str
         key=f"grid-{key}",
         hide_index=True,
         height="content" if len(shown) < _LONG else 480,
-        column_config={name: st.column_config.Column(heading(name, columns)) for name in names},
+        column_config={name: st.column_config.Column(capitalize(heading(name, columns))) for name in names},
         placeholder="–",
     )
     if len(shown) >= _LONG:

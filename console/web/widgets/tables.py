@@ -97,7 +97,12 @@ def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
 
 def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with the first letter of each column's name as a capital."""
-    return [{f"{name[:1].upper()}{name[1:]}": cell for name, cell in row.items()} for row in rows]
+    return [{capitalize(name): cell for name, cell in row.items()} for row in rows]
+
+
+def capitalize(words: str) -> str:
+    """Return the words with their first letter as a capital."""
+    return words[:1].upper() + words[1:]
 
 
 def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:

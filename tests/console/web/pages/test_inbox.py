@@ -94,7 +94,7 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     assert "claimed by you" not in page_text
     open_page("review")
     page_text = words(open_page("inbox"))
-    assert "<b>3</b> pending" in page_text
+    assert "<b>2</b> pending" in page_text
     assert "Claimed by you: 1." in page_text
 
 

@@ -17,7 +17,7 @@ def listed(at):
 
 def test_columns_are_plain_words(open_page, kettles):
     columns = list(listed(open_page("trajectories")).columns)
-    assert columns == ["Outcome", "Task", "Gold label", "Trial", "Steps", "Task ID", "ID", "Solved in an earlier trial"]
+    assert columns == ["Outcome", "Task", "Gold label", "Trial", "Steps", "Task ID", "ID"]
 
 
 def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettles):

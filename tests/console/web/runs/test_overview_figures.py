@@ -32,7 +32,7 @@ BARS = {
     "judged": OWN.format(what="count(*)") + " AND t.id IN (SELECT trajectory_id FROM verdict WHERE detector = 'rules')",
     "flagged": ITEM.format(kind="<>") + " AND i.verdict_id IS NOT NULL",
     "halted": ITEM.format(kind="="),
-    "inspected": DECIDED.format(what="DISTINCT i.trajectory_id"),
+    "reviewed": DECIDED.format(what="DISTINCT i.trajectory_id"),
     "rejected": DECIDED.format(what="*") + " AND d.decision = 'reject'",
     "approved": DECIDED.format(what="*") + " AND d.decision = 'approve'",
     "edited": DECIDED.format(what="*") + " AND d.decision = 'edit'",

@@ -5,7 +5,7 @@ import pytest
 from console.database import now_ms, reading
 from console.studies.design import Design
 from console.studies.design.recruiting import Recruiting
-from console.studies.sessions import joining, lifecycle
+from console.studies.sessions import joining, lifecycle, simulated
 from console.studies.sessions.joining import Arrival
 from console.studies.sessions.progress import read_board
 
@@ -86,9 +86,17 @@ def test_a_study_without_places_for_people_invites_no_one(open_page, words):
     assert "Draft: open the study to run its simulated participants." in said(at)
     press(at, "Open study")
     assert "alone is open. Simulated participants can start now." in words(at)
-    assert "Open: simulated participants can work. The design has no places for people." in said(at)
+    assert "Open: simulated participants can work. No places are left for people." in said(at)
     assert "1 simulated participant is not finished." in said(at)
     assert "eople can" not in words(at) + said(at)
+
+
+def test_a_dry_run_takes_the_places_of_people_and_the_link(desk, small):
+    lifecycle.open_study("small")
+    simulated.simulate("small", all_places=True)
+    at = desk()
+    assert not at.code
+    assert "No places are left for people." in said(at)
 
 
 def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
