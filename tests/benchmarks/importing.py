@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from console.trajectory import Label, Outcome, Step, Trajectory  # noqa: E402
 from tests.benchmarks.measure import Comparison, Work, compare_prepared, report  # noqa: E402
+from tests.console.runs.importers.probes_of_exports import EXPORTS  # noqa: E402
 from tests.console.runs.importers.samples import SAMPLES  # noqa: E402
 from tests.console.runs.importers.test_damage import JSON_LOGS, REFLEXION, WEBSHOP  # noqa: E402
 from tests.logs import write_log  # noqa: E402
@@ -235,6 +236,18 @@ _FURTHER = {
             ],
         }
     ],
+    "cline": [
+        [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "<task>\nPay i-1\n</task>\n<environment_details>x</environment_details>"}
+                ],
+            },
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "pay", "input": {"n": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "paid"}]},
+        ]
+    ],
     "r-judge": [
         {
             **{"id": "i-1", "label": 1, "attack_type": "x"},
@@ -269,6 +282,7 @@ _FURTHER = {
     ],
 }
 CONTENTS |= {name: b"".join(orjson.dumps(one) + b"\n" for one in lines) for name, lines in _FURTHER.items()}
+CONTENTS = {probe.format: probe.content for probe in reversed(EXPORTS.values()) if probe.format} | CONTENTS
 """What is repeated: each format's sample, of some one record."""
 HALTED_FIRST = "reflexion-react, HALTED first"
 TEXTS = {
@@ -282,12 +296,13 @@ EPISODES = {
     "webshop-react": (b"0\nAction", b"1 1.0 1.0 0.0\n-------------\n"),
 }
 """Text logs, whose episodes follow each other in a frame of their own: what one begins with, what it ends with."""
-IDS = re.compile(rb'"(a-1|g-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|simple_\d|t)"')
+IDS = re.compile(rb'"(a-1|g-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|simple_\d|t|c-1|b0|w\d|o\d)"')
 SEEN = re.compile(
-    rb"(\[SEP\] Search|observation\":\"o|a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b)"
+    rb"(\[SEP\] Search|observation\":\"o|a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b|"
+    rb"ladder|No function fits)"
 )
 """What an agent saw in the samples, made as long as pages and files are."""
-LONG = b" and a line of what there is to read" * 100
+LONG = b" and a line of what there is to read" * int(os.environ.get("INFERACT_BENCHMARK_LINES", "100"))
 LIMIT_MB = 220
 
 

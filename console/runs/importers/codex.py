@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, LoggedCall, Turn, join_thoughts
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, join_thoughts
 from console.runs.importers.parts.intake import Intake, collect_fields, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
@@ -24,6 +24,7 @@ _FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
 _GIVEN = ("aggregated_output", "result", "output", "error")
 _NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "exit_code", *_GIVEN})
 _SAID = ("agent_message", "assistant_message")
+_TOLD = {"user_message": USER, "agent_message": AGENT}
 _ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
 
 
@@ -63,6 +64,8 @@ class _Session:
     """Items of the stream by id: the line of the first version and the content of the last version."""
     names: dict[str, str] = field(default_factory=dict)
     completed: set[str] = field(default_factory=set)
+    told: list[Turn] = field(default_factory=list)
+    """The messages of the user and the agent among the events, which usually repeat the items."""
 
     @property
     def is_any(self) -> bool:
@@ -92,8 +95,10 @@ class _Session:
             known = self.names.setdefault(name, name)
             self.items[known] = (self.items.get(known, (line, {}))[0], {**item, "id": known})
             self.completed |= {name} if kind == "item.completed" else set()
-        elif kind == "event_msg" and not self.asked and plain_object(payload).get("type") == "user_message":
-            self.asked = str(plain_object(payload).get("message") or "")
+        elif kind == "event_msg" and (role := _TOLD.get(word(plain_object(payload).get("type")))):
+            text = str(plain_object(payload).get("message") or "")
+            self.asked = self.asked or (text if role == USER else "")
+            self.told.append(Turn(role, text, number=line))
         elif kind not in _QUIET:
             self.intake.leave_out(f"line of type {kind}")
 
@@ -105,6 +110,9 @@ class _Session:
         for line, item in self.items.values():
             self.intake.at = line
             turns += _item_turns(item, line, self.intake)
+        roles = {turn.role for turn in turns if turn.text.strip()}
+        if events := [one for one in self.told if one.role not in roles] if self.messages else []:
+            turns = sorted([*turns, *events], key=lambda turn: turn.number)
         told, extra = self.facts.get("id"), collect_fields(self.facts, *_FACTS)
         session, asked = told if isinstance(told, str) else self.intake.path.stem, request_text(self.asked)
         joined = list(join_thoughts(turns))

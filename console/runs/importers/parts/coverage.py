@@ -18,7 +18,7 @@ from console.errors import UnreadableFile
 from console.language import counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import Explained
-from console.runs.importers.parts.files import BOM, byte_lines
+from console.runs.importers.parts.files import BOM, LINE_LIMIT_BYTES, byte_lines
 from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outlines, parse_json
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
@@ -26,6 +26,7 @@ LONG = 24
 """Minimum length in characters of a text of several words that counts for the share."""
 _FLOOR = 0.1
 FLOORS: Mapping[str, float] = {
+    "bfcl": 0.0,
     "claude-code": 0.3,
     "codex": 0.45,
     "inspect": 0.45,
@@ -37,7 +38,10 @@ FLOORS: Mapping[str, float] = {
     "tau-bench": 0.08,
     "toolbench": 0.4,
 }
-"""The minimum explained share by format: half of the lowest share among real logs; other formats use `_FLOOR`."""
+"""The minimum explained share by format: half of the lowest share among real logs; other formats use `_FLOOR`.
+
+All texts of a BFCL file may be calls, which are counted instead.
+"""
 _DEEPEST = 40
 _MOST_FIELDS = 256
 _SHOWN = 3
@@ -354,10 +358,11 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
         for line, raw in byte_lines(path):
             yield line, raw.decode(errors="replace")
         return
-    base = _base(path, head)
+    # A record of JSON lines may hold a list under a name that elsewhere holds the records.
+    lines = _has_json_lines(path)
+    base = "" if lines else _base(path, head)
     if base:
         yield 1, fields_before(path, base[1:-2]) if base != "[]" else {}
-    lines = not base and head.count(b"\n") > 0 and _is_whole(head.split(b"\n", 1)[0])
     for line, raw in byte_lines(path) if lines else elements(path, base):
         if raw.strip():
             try:
@@ -366,9 +371,14 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
                 yield line, raw.decode(errors="replace")
 
 
-def _is_whole(line: bytes) -> bool:
+def _has_json_lines(path: Path) -> bool:
+    """Return whether the first line is a JSON value and another line follows."""
+    with path.open("rb") as stream:
+        first = stream.readline(LINE_LIMIT_BYTES)
+        if not stream.read(HEAD_BYTES).strip():
+            return False
     try:
-        orjson.loads(line)
+        orjson.loads(first.removeprefix(BOM))
     except orjson.JSONDecodeError:
         return False
     return True

@@ -124,6 +124,9 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
         intake.leave_out(f"message{named}")
         return
     yield from _said(message, role, called, intake)
+    for call, told in zip(called, list_calls(message), strict=True):
+        if any(told.get(key) is not None for key in GIVEN):
+            yield replace(result_turn(told, intake), answers=call.id)
 
 
 def call_of(call: Part, intake: Intake) -> LoggedCall:

@@ -165,6 +165,34 @@ EXPORTS = {
         ["ls"],
         [f'{{"output": "{SEEN}"}}'],
     ),
+    "openai: a call with its result": Probe(
+        "openai-messages",
+        lines(
+            {
+                "messages": [
+                    ASKED,
+                    {"role": "assistant", "tool_calls": [{"tool": "ls", "input": GIVEN, "output": SEEN}]},
+                    SAID,
+                ]
+            }
+        ),
+        ["ls -"],
+        [SEEN, ""],
+    ),
+    "codex: messages that only the events hold": Probe(
+        "codex",
+        lines(
+            {"type": "session_meta", "payload": {"id": "s", "cwd": "/w"}},
+            {"type": "event_msg", "payload": {"type": "user_message", "message": "Count the shelves"}},
+            {
+                "type": "response_item",
+                "payload": {"type": "function_call", "name": "ls", "arguments": "{}", "call_id": "c"},
+            },
+            {"type": "event_msg", "payload": {"type": "user_message", "message": "Now count the ladders"}},
+            {"type": "event_msg", "payload": {"type": "agent_message", "message": "One ladder."}},
+        ),
+        ["ls", "-"],
+    ),
     "a tool's screen steps are not taken for another format": Probe(
         "", lines({"step_num": 1, "action": "pyautogui.click(10, 20)", "response": "I click.", "done": False}), []
     ),

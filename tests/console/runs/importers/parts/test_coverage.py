@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from console.errors import UnreadableFile
+from console.runs import ingest
 from console.runs.log_reading import ImportChoice, read_file
 
 WORDS = "Please look up the order 1234 and refund it to the card that paid."
@@ -135,3 +136,11 @@ def test_a_canonical_file_accounts_for_itself(report):
     assert told.coverage.kept >= len(SAID)
     assert told.coverage.explained == len(WORDS + "I pay." + 'pay({"n":1})' + SEEN)
     assert "field remark of a step (kept in extra)" in told.left_out
+
+
+def test_json_lines_whose_records_hold_a_list_of_a_wrapper_s_name_are_read(tmp_path, data_dir):
+    talk = {"conversations": [{"from": "human", "value": "Pay"}, {"from": "gpt", "value": "Paid."}]}
+    log = tmp_path / "talks.jsonl"
+    log.write_bytes(orjson.dumps({"id": "a", **talk}) + b"\n" + orjson.dumps({"id": "b", **talk}) + b"\n")
+    report = ingest.import_file(log, "r", "auto", lambda _: None)
+    assert (report.rejected, report.imported, report.format) == ([], 2, "sharegpt")
