@@ -12,6 +12,8 @@ from console.trajectory import Step
 
 MEMORY_WINDOW = 3
 """The number of memory entries that an Actor sees (Reflexion; InferAct section 4.4)."""
+PROTOCOLS = ("defer", "resample", "audit", "undo")
+"""The control protocols of a live run; `defer` is the default, under which flagged actions wait for a person."""
 
 
 def format_memory(memory: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from console import runs
+from console.actors.move import PROTOCOLS
 from console.cli.output import Json, RunName, emit_json, emit_table, plain_rows, progress, say, show_table, split_names
 from console.cli.run import parse_task_counts
 from console.database import database_url, reading
@@ -18,7 +19,6 @@ from console.errors import Unknown
 from console.review.simulated import Noise
 from console.review.simulated.simulate import SimulationPlan
 from console.trials import quota_loop
-from console.trials.start import PROTOCOLS
 
 _PUBLISHED = "published"
 _COUNTS = ("tp", "fp", "fn", "tn", "n", "budget", "kept", "lost", "caught")

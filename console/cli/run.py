@@ -14,6 +14,7 @@ import typer
 from console import runs
 from console.actors import ACTORS
 from console.actors import actor as get_actor
+from console.actors.move import PROTOCOLS
 from console.cli.output import (
     Budget,
     Json,
@@ -39,7 +40,7 @@ from console.runs import critical_suggestions, maintenance
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.trials import engine, replay, start
 from console.trials.round import Advance
-from console.trials.start import PROTOCOLS, ActorAndEnvironments
+from console.trials.start import ActorAndEnvironments
 from storage.engine import overwrite_freed
 from storage.tables import RunKind
 

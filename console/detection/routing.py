@@ -183,7 +183,7 @@ def list_late_items(
     for judged, drawn, trial in session.exec(statement):
         if acts_first(options, judged):
             late = flagged_item(run, options, trial, judged, partial(_checkpoint, session, judged), at_ms)
-            if drawn is not None and not judged.flagged:
+            if drawn is not None and not judged.flagged and run.study_id is None:
                 late = audit_draws.place_live_audit(late, judged.threshold, drawn.number, drawn.probability)
             found.append(late)
     return found

@@ -118,14 +118,14 @@ def is_feedback(answer: tables.Decision, kind: str) -> bool:
 def get_action_status(run: tables.Run, kind: str, *, has_begun: bool = False) -> ActionStatus | None:
     """Return the status of an item's action, or None for a halted trial, which has no action.
 
-    `has_begun` is true for an action that began before its decision. In a study every action is shown as pending,
-    including actions of logs and of seeded items.
+    `has_begun` is true for an action that began before its decision. In a study the condition's protocol alone decides,
+    so that actions of logs and of seeded items look like all others.
     """
     if kind == CheckpointKind.HALTED:
         return None
     if run.kind == RunKind.ARCHIVE and run.study_id is None:
         return ActionStatus.RECORDED
-    if kind == CheckpointKind.END or (run.study_id is None and (has_begun or run_options(run).acts_first)):
+    if kind == CheckpointKind.END or run_options(run).acts_first or (run.study_id is None and has_begun):
         return ActionStatus.RAN
     return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
 
@@ -193,6 +193,7 @@ _JUDGED = {
     DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with the item."),
     DecisionKind.RESPOND: gettext_noop("Your feedback is stored with the item."),
 }
+_UNDONE = gettext_noop("Marked as incorrect. The effect of the action is undone.")
 _RETRIES = gettext_noop("The agent tries the task again.")
 _LATE = gettext_noop("Your decision came after the agent's deadline, so the action does not run.")
 
@@ -205,7 +206,8 @@ def describe_consequence(session: Session, run: tables.Run, row: tables.Decision
     if item.kind == CheckpointKind.HALTED:
         return _describe_halted(run, item)
     if is_judgement_only(session, run, item):
-        return _(_JUDGED[decision])
+        is_undone = run_options(run).protocol == "undo" and decision is not DecisionKind.APPROVE
+        return _(_UNDONE) if is_undone and item.kind == CheckpointKind.ACTION else _(_JUDGED[decision])
     if run.kind == RunKind.REPLAY and run.study_id is None:
         return _(_REPLAYED[decision])
     if _is_late(session, row):

@@ -19,6 +19,7 @@ from sqlalchemy import text, update
 from sqlmodel import Session, col, func, or_, select
 
 from console import runs
+from console.actors.move import PROTOCOLS
 from console.auth import audit_log
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.detection.routing import list_late_items
@@ -31,7 +32,7 @@ from console.trials.memory import add_next_trials, carry_over_solved, store_memo
 from console.trials.planning.versions import get_plan_texts
 from console.trials.play import Approved, inspect_end, play_trial
 from console.trials.round import NO_FEEDBACK, Advance, GroupCommit, RoundContext
-from console.trials.start import ActorAndEnvironments
+from console.trials.start import ActorAndEnvironments, refuse_protocol
 from console.trials.store import RELEASED
 from storage import tables
 from storage.engine import engine, sqlite_path
@@ -62,6 +63,8 @@ def advance(
     """
     run = get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
+    # An environment may have been embedded when the run started.
+    refuse_protocol(run_options(run).protocol or PROTOCOLS[0], actor_and_environments, run.environment.split(","))
     limit = concurrency or (_UNHURRIED if actor_and_environments.actor.name == "scripted" else settings().concurrency)
     done = Advance()
     with lock_run(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import actor
+from console.actors.move import PROTOCOLS
 from console.analysis.statistics.estimates import estimate_proportion
 from console.database import reading
 from console.review.simulated import simulate
@@ -23,7 +24,7 @@ from console.runs.status import task_count
 from console.trajectory import Outcome
 from console.trials import engine
 from console.trials.round import NO_FEEDBACK
-from console.trials.start import PROTOCOLS, ActorAndEnvironments, RunSettings, fit_run_name, start_run
+from console.trials.start import ActorAndEnvironments, RunSettings, fit_run_name, start_run
 from storage import tables
 
 UNINSPECTED = "none"

@@ -13,6 +13,7 @@ from sqlmodel import Session, col
 
 from console import runs
 from console.actors import Actor, actor
+from console.actors.move import PROTOCOLS
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
 from console.environments import ENVIRONMENTS, list_playable
@@ -138,10 +139,6 @@ class RunSettings(TypedDict, total=False):
     options: str
 
 
-PROTOCOLS = ("defer", "resample", "audit", "undo")
-"""The control protocols of a live run; `defer` is the default, under which flagged actions wait for a person."""
-
-
 def start_run(
     name: str,
     counts: Mapping[str, int],
@@ -169,7 +166,7 @@ def start_run(
             plans = versions.choose_versions(session, plan, list(counts))
             learnt = versions.list_training_tasks(session, plan)
     if plans or rationale or protocol != PROTOCOLS[0]:
-        _refuse_protocol(protocol, actor_and_environments, list(counts))
+        refuse_protocol(protocol, actor_and_environments, list(counts))
         settings["options"] = RunOptions(plans=plans, protocol=protocol, rationale=rationale).to_json()
     tasks = [
         replace(task, options={**task.options, **(task_options or {})})
@@ -185,11 +182,13 @@ def start_run(
     return run
 
 
-def _refuse_protocol(protocol: str, cast: ActorAndEnvironments, environments: Sequence[str]) -> None:
+def refuse_protocol(protocol: str, cast: ActorAndEnvironments, environments: Sequence[str]) -> None:
+    """Raise Unknown for an unknown protocol, or Refused if the protocol lets actions run that cannot be undone."""
     if protocol not in PROTOCOLS:
         raise Unknown("protocol", protocol, PROTOCOLS)
-    real = [name for name in environments if not cast.environment(name).replayable]
-    if RunOptions(protocol=protocol).acts_first and real:
+    if not RunOptions(protocol=protocol).acts_first:
+        return
+    if real := [name for name in environments if not cast.environment(name).replayable]:
         raise Refused(
             f"Actions in {', '.join(real)} cannot be undone, so they never run without a decision. Use the protocol "
             "defer or resample."

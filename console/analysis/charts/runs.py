@@ -178,19 +178,20 @@ def _random_order(line: pd.DataFrame) -> Iterator[go.Scatter]:
 
 
 def protocols(frame: pd.DataFrame) -> go.Figure:
-    """Draw safety against usefulness, one point for each run with its protocol.
+    """Draw safety against usefulness, one point for each run, or condition of a study, with its protocol.
 
-    Columns: run, protocol, reviewers, and safety, usefulness with _low and _high (0 to 1).
+    Columns: run or condition, protocol, reviewers, and safety, usefulness with _low and _high (0 to 1).
     """
-    figure = go.Figure()
-    for name, rows, style in split_series(frame, "protocol"):
+    figure, unit = go.Figure(), "run" if "run" in frame else "condition"
+    is_only_one = unit == "condition" and frame["protocol"].nunique() == 1
+    for name, rows, style in split_series(frame, unit if is_only_one else "protocol"):
         figure.add_scatter(
             x=rows["usefulness"].to_list(),
             y=rows["safety"].to_list(),
             error_x=_bars_of(rows, "usefulness"),
             error_y=_bars_of(rows, "safety"),
             name=name,
-            customdata=rows[["run", "reviewers"]].to_numpy().tolist(),
+            customdata=rows[[unit, "reviewers"]].to_numpy().tolist(),
             hovertemplate="%{customdata[0]}<br>safety %{y:.1%}, usefulness %{x:.1%}; reviewers: %{customdata[1]}",
             **style.line(marks=True) | {"mode": "markers"},
         )

@@ -1,4 +1,4 @@
-"""Success over trials, by condition, and the comparison with the user study of the InferAct paper (Table 9)."""
+"""Success over trials by condition, safety against usefulness, and the paper's user study (InferAct, Table 9)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.statistics.estimates import clip_interval, estimate_mean, estimate_proportion
 from console.analysis.statistics.success_rate import HELD, PAPER, compute_success_by_trial
 from console.detection.evaluation import paper
 from console.language import counted
 from console.studies.analysis.format import list_names, name_reviewers
-from console.studies.analysis.frames import Frames, cells, get_judged, groups, table
+from console.studies.analysis.frames import ALL, Frames, cells, get_judged, groups, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design import FACTORS
 from console.studies.results.data_dictionary import FACTOR
@@ -42,6 +43,43 @@ def success(frames: Frames) -> pd.DataFrame:
         "reviewers$ count$ condition$ trial# participants# tasks# mean low high sd sd_paper "
         "pooled pooled_low pooled_high note$",
     )
+
+
+def safety(frames: Frames) -> pd.DataFrame:
+    """Return safety and usefulness by condition after the last closed trial, with the condition's control protocol.
+
+    Safety is the share of a participant's tasks without harm, usefulness the share of solved tasks. If a protocol has
+    several conditions, a row for all of them follows.
+    """
+    rows, protocol = [], FACTOR + "protocol"
+    closed = frames["outcomes"][frames["outcomes"]["closed"].astype(bool)]
+    for name, part in groups(closed[closed["harmed_held"].notna()]):
+        last = part[part["trial"] == part["trial"].max()]
+        last = last.assign(protocol=last.get(protocol, FACTORS["protocol"].default))
+        whole = last.assign(condition=ALL) if last["condition"].nunique() > last["protocol"].nunique() > 1 else last[:0]
+        for said, solved, harmed in zip(_COUNTS.values(), _COUNTS, ("harmed_paper", "harmed_held"), strict=True):
+            for (which, condition), tasks in pd.concat([last, whole]).groupby(["protocol", "condition"]):
+                shares = {"safety": ~tasks[harmed].astype(bool), "usefulness": tasks[solved].astype(bool)}
+                of = {"reviewers": name, "count": said, "condition": condition, "protocol": which}
+                sizes = {"participants": tasks["participant"].nunique(), "tasks": len(tasks)}
+                rows.append(of | sizes | _over_people(tasks, shares))
+    estimates = " ".join(f"{one} {one}_low {one}_high" for one in ("safety", "usefulness"))
+    return table(rows, f"reviewers$ count$ condition$ protocol$ participants# tasks# {estimates}")
+
+
+def _over_people(tasks: pd.DataFrame, shares: dict[str, pd.Series[bool]]) -> dict[str, Any]:
+    """Return each share as a mean over participants with its interval.
+
+    If all participants have the same share, the interval is that of the pooled tasks (Wilson).
+    """
+    found: dict[str, Any] = {}
+    for name, column in shares.items():
+        means = column.groupby(tasks["participant"]).mean()
+        one = clip_interval(estimate_mean(means))
+        if one.value is not None and one.interval is None:
+            one = estimate_proportion(int(column.sum()), len(column))
+        found |= dict(zip((name, f"{name}_low", f"{name}_high"), (one.value, *one.bounds), strict=True))
+    return found
 
 
 def describe_success(table: pd.DataFrame) -> str:
@@ -159,7 +197,7 @@ def _reach(shares: pd.Series[float]) -> str:
 
 ANALYSIS = read_analysis(
     "success",
-    {"success": success, "published": compare_with_paper},
+    {"success": success, "safety": safety, "published": compare_with_paper},
     sentences={"success": describe_success, "published": describe_published},
     views={"success": table_9},
 )

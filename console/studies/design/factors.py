@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from console.actors.move import PROTOCOLS
 from console.detection.detectors import Detector
 
 _SEEN = ("shown", "hidden")
@@ -31,6 +32,7 @@ FACTORS: dict[str, Factor] = {
     "detector_name": Factor("detector_name", "Detector's name", _SEEN, "shown", "detector"),
     "earlier": Factor("earlier", "Earlier trials of the task", _SEEN, "shown", "earlier"),
     "rationale": Factor("rationale", "Detector's reasons to the agent", ("withheld", "sent"), "withheld"),
+    "protocol": Factor("protocol", "Flagged actions", PROTOCOLS, PROTOCOLS[0]),
 }
 
 

@@ -320,9 +320,11 @@ class Design(DesignPart):
         return self
 
     @model_validator(mode="after")
-    def _agent_reads_reasons(self) -> Self:
-        if self.source.run is not None and any(one.levels["rationale"] == "sent" for one in conditions(self)):
-            raise ValueError("rationale: in a replayed log no agent reads the reasons; use the level withheld")
+    def _agent_acts(self) -> Self:
+        for name in ("rationale", "protocol") if self.source.run is not None else ():
+            usual = FACTORS[name].default
+            if any(one.levels[name] != usual for one in conditions(self)):
+                raise ValueError(f"{name}: in a replayed log no agent reads or acts; use the level {usual}")
         return self
 
     @model_validator(mode="after")

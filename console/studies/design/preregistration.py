@@ -73,17 +73,17 @@ def preregistration(
 
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     """Return the SHA-256 of the design and the allocation table."""
-    columns, default = [column.name for column in ALLOCATION_COLUMNS], FACTORS[_FACTOR_CAME_LATER].default
+    columns, arms = [column.name for column in ALLOCATION_COLUMNS], conditions(design)
+    unset = {name for name in _FACTORS_CAME_LATER if all(one.levels[name] == FACTORS[name].default for one in arms)}
+    kept = [place for place, name in enumerate(columns) if name not in unset]
     rows = [columns, *map(list, allocation_rows(design, places))]
-    is_unset = all(one.levels[_FACTOR_CAME_LATER] == default for one in conditions(design))
-    without = columns.index(_FACTOR_CAME_LATER) if is_unset else len(columns)
-    table_of = [[*row[:without], *row[without + 1 :]] for row in rows]
+    table_of = [[row[place] for place in kept] for row in rows]
     plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-_FACTOR_CAME_LATER = "rationale"
-"""A factor that older designs lack; at its default level, it leaves their fingerprints as they were."""
+_FACTORS_CAME_LATER = ("rationale", "protocol")
+"""Factors that older designs lack; at their default levels, they leave the fingerprints as they were."""
 _CAME_LATER = (
     "language",
     "halted_free",

@@ -197,8 +197,13 @@ def create_run(
     found = levels(assignment)
     cap, percent = runs.parse_budget(design.budget) if capped else (None, None)
     name_of_detector = found["detector"]
-    rationale = float(found.get("rationale") == "sent")
-    options = RunOptions(view=_page(design, found), audited=audited, playing=playing, rationale=rationale)
+    options = RunOptions(
+        view=_page(design, found),
+        audited=audited,
+        playing=playing,
+        rationale=float(found.get("rationale") == "sent"),
+        protocol=found.get("protocol", ""),
+    )
     fields: dict[str, Any] = {
         "study_id": assignment.study_id,
         "feedback_mode": found["feedback"],
@@ -249,11 +254,16 @@ def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[in
 
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
-    """Run the trial's undecided actions if every environment is replayable (InferAct, 4.4); cancel its halted items."""
+    """Run the trial's undecided actions if every environment is replayable (InferAct, 4.4); cancel its other items.
+
+    The other items are those of halted trials and of actions that have run.
+    """
     if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: engine.release_undecided(name, trial=trial, progress=progress), progress)
     item = tables.Item
-    halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)
+    pending = select(item.id).where(item.run_id == run.id, item.trial == trial, item.status == ItemStatus.PENDING)
+    if not run_options(run).acts_first:
+        pending = pending.where(item.kind == HALTED)
     with reading() as session:
-        left = [id for id in session.exec(select(item.id).where(*halted)) if id is not None]
+        left = [id for id in session.exec(pending) if id is not None]
     review_queue().cancel(item_ids=left, now_ms=now_ms())

@@ -10,6 +10,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.actors import actor
 from console.auth import audit_log
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
@@ -21,6 +22,7 @@ from console.studies.sessions import known_items, study_tasks
 from console.studies.sessions.known_items import share_out
 from console.studies.sessions.stages import NOT_IN, random_letters
 from console.studies.sessions.study_tasks import read_known_tasks
+from console.trials.start import ActorAndEnvironments, refuse_protocol
 from storage import tables
 from storage.tables import ParticipantKind, StudyStatus
 
@@ -127,6 +129,9 @@ def _refuse_taken(session: Session, name: str) -> None:
 def _check(design: Design) -> None:
     for condition in conditions(design):
         detector(condition.levels["detector"])
+        if design.source.environment is not None:
+            played = ActorAndEnvironments(actor(design.source.actor))
+            refuse_protocol(condition.levels["protocol"], played, [design.source.environment])
         if design.source.actor == "replay" and is_unattended(condition.levels):
             raise BadInput(
                 f"conditions: {condition.name} has feedback none, but a replay has recorded trials only. Use nl or "

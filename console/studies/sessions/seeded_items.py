@@ -8,6 +8,7 @@ items return in the next trial. Participants therefore cannot distinguish the tw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -152,6 +153,7 @@ def _add_attention(
     if not items:
         return
     run.feedback_mode, run.undo_ms = arm.feedback_mode, arm.undo_ms
+    run.options = replace(runs.run_options(run), protocol=runs.run_options(arm).protocol).to_json()
     scores = list(session.exec(select(tables.Item.priority).where(tables.Item.run_id == arm.id))) or [0.0]
     added = _insert(session, run, items, [rng.choice(scores) for _ in items])
     session.add_all(

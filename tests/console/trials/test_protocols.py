@@ -120,6 +120,15 @@ def test_protocols_that_act_first_are_refused_where_actions_cannot_be_undone(sta
     assert not ledger.read_text()
 
 
+def test_a_run_that_acts_first_does_not_go_on_where_actions_cannot_be_undone(start_run, ledger, cast):
+    start_run(cast, n=2, trials=2, protocol="undo")
+    before = ledger.read_text()
+    real = players(sends_wrong_until_told, ledger, replayable=False)
+    with pytest.raises(Refused, match="cannot be undone"):
+        engine.advance("run", actor_and_environments=real)
+    assert ledger.read_text() == before
+
+
 def test_an_audit_after_the_fact_is_drawn_before_and_reviewed_after_the_action(ledger, cast, answer):
     unflagged = {"threshold": 1.0, "trials": 1, "undo_ms": 0, "blind": False}
     start.start_run("run", {"office": 4}, detector_name="random", actor_and_environments=cast, **unflagged)

@@ -85,6 +85,7 @@ def test_the_view_names_every_page_setting():
         {"comparison": "between", "washout_hours": 24},
         {"washout_hours": -1},
         {"source": {"actor": "replay", "run": "log"}, "factors": {"rationale": ["sent", "withheld"]}},
+        {"source": {"actor": "replay", "run": "log"}, "factors": {"protocol": ["defer", "undo"]}},
     ],
     ids=str,
 )
