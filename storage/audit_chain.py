@@ -162,7 +162,14 @@ def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> 
     for event_id in found.pop(_EVENT, ()):
         _run_many(cursor, _READ_EVENT, [(event_id,)], server)
         row = dict(zip(("id", *EVENT_COLUMNS), cursor.fetchone(), strict=True))
-        link = _event_link(row, found.pop(f"{_ERASED_BY}{event_id}", ()))
+        link = {
+            "event_id": row["id"],
+            "at_ms": row["at_ms"],
+            "kind": row["kind"],
+            "erases": json.dumps(sorted(found.pop(f"{_ERASED_BY}{event_id}", ()))),
+            "content_digest": _content_digest(row),
+            "rows": _NO_ROWS,
+        }
         links.setdefault(row["run_id"] or ACCESS, []).append(link)
     for chain, rows in _digest_rows(cursor, found, server).items():
         links.setdefault(chain, []).append(
@@ -227,17 +234,6 @@ def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server
         cursor.execute(words, values[0])
     elif values:
         cursor.executemany(words, values)
-
-
-def _event_link(row: Mapping[str, Any], erases: Sequence[int]) -> dict[str, Any]:
-    return {
-        "event_id": row["id"],
-        "at_ms": row["at_ms"],
-        "kind": row["kind"],
-        "erases": json.dumps(sorted(erases)),
-        "content_digest": _content_digest(row),
-        "rows": _NO_ROWS,
-    }
 
 
 def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
     Two cores under a browser and two other workers now and then bring something too late; the summary names it.
     """
     for item in items:
-        if HERE in Path(item.path).parents:
+        if item.nodeid.startswith("tests/browser/"):
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.flaky(reruns=1))
 

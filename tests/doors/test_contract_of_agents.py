@@ -7,7 +7,6 @@ from tests.doors.contract import CASES, Door, find_fault, find_python
 from tests.doors.ways import WAYS
 from tests.serving import serving
 
-pytestmark = pytest.mark.xdist_group("contract of agents")
 OF_FRAMEWORKS = [name for name in WAYS if name not in ("plain", "side_by_side")]
 
 

@@ -20,7 +20,6 @@ from tests.doors.contract import CLIENT, Case, Reviewers, find_python
 from tests.doors.scripted_models import ScriptedModel
 from tests.serving import new_agent, serving
 
-pytestmark = pytest.mark.xdist_group("contract of agents")
 EXAMPLES = dict(re.findall(r"^## (.+?)$.*?^```python\n(.*?)^```$", chapter("frameworks"), re.MULTILINE | re.DOTALL))
 NEEDS = {
     "LangChain": "langchain, langchain_openai",

@@ -40,7 +40,10 @@ def osf_fields(
         ),
         "Sample size rationale": _rationale(design, powers, assumed),
         "Stopping rule": " ".join([*procedure.describe_pilot(design), procedure.describe_exclusions(design)[-1]]),
-        "Manipulated variables": _manipulated(design),
+        "Manipulated variables": bullets(
+            (f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
+        )
+        or "None.",
         "Measured variables": " ".join(procedure.describe_measures(design)),
         "Indices": "Questionnaire scores follow the rules in design.yaml.",
         "Statistical models": " ".join(analysis),
@@ -74,13 +77,6 @@ def _study_design(design: Design) -> str:
     count = len(conditions(design))
     compared = f"{count} conditions, {design.comparison} participants" if count > 1 else "One condition"
     return f"{compared}. {named or 'No factor varies'}. Participants and tasks are random samples."
-
-
-def _manipulated(design: Design) -> str:
-    return (
-        bullets(f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
-        or "None."
-    )
 
 
 def _rationale(design: Design, powers: Sequence[Power], assumed: Assumptions | None) -> str:

@@ -52,7 +52,7 @@ def _step(
         aside = below + _GAP // 2
         yield _arrow(middle, aside, _ASIDE, aside)
         kept = [loss for loss in losses if loss not in _RARE_LOSSES or counts[loss]["people"]]
-        lines = [_words(_upper(loss), counts[loss], simulated=simulated) for loss in kept]
+        lines = [_words(loss[0].upper() + loss[1:], counts[loss], simulated=simulated) for loss in kept]
         yield _box(_ASIDE, aside - _high(lines) // 2, lines)
 
 
@@ -63,10 +63,6 @@ def _words(title: str, row: Mapping[object, int], *, simulated: bool) -> str:
 def _counted(row: Mapping[object, int], *, simulated: bool) -> str:
     people = f"{row['people']:,}"
     return f"{people} + {row['simulated']:,} simulated" if simulated else people
-
-
-def _upper(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _high(lines: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 import secrets
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +16,6 @@ from tests.serving import new_agent, serving
 
 API_TOKEN = "the-token-of-the-settings"
 TASK = "i want a green kettle, and price lower than 30.00 dollars"
-
-
-def pytest_collection_modifyitems(items):
-    """One worker runs all tests of a file here, so that its server is started once."""
-    for item in items:
-        if Path(__file__).parent in Path(item.path).parents:
-            item.add_marker(pytest.mark.xdist_group(f"http-{Path(item.path).stem}"))
 
 
 @pytest.fixture(scope="module")

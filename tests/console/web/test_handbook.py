@@ -55,6 +55,12 @@ def fences(name):
     return FENCE.findall(chapter(name))
 
 
+@pytest.fixture(scope="module")
+def commands():
+    """The whole command line."""
+    return typer.main.get_command(app)
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch, data_dir):
     """A working directory with what the chapters speak of: a log and its run, a person, scores, a model's endpoint."""
@@ -114,9 +120,9 @@ def test_every_command_of_a_chapter_works_in_its_order(home, name, capsys):
 
 
 @pytest.mark.parametrize("name", [*CHAPTERS])
-def test_every_command_that_a_sentence_names_is_there_with_its_options(name):
+def test_every_command_that_a_sentence_names_is_there_with_its_options(name, commands):
     for said in SPAN.findall(chapter(name).replace("\n", " ")):
-        command, words = typer.main.get_command(app), said.split()[1:]
+        command, words = commands, said.split()[1:]
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
         assert not hasattr(command, "commands") or command.invoke_without_command, said

@@ -4,8 +4,9 @@ import pytest
 
 from console.actors.scripted.alfworld import HouseholdTask, parse_task
 from console.environments import ENVIRONMENTS
+from tests.later import Later
 
-TASKS = ENVIRONMENTS["alfworld"].tasks(1, 60)
+TASKS = Later(ENVIRONMENTS["alfworld"].tasks, 1, 60)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from console.environments import ENVIRONMENTS
 from console.environments.hotpotqa import tasks_from_file
+from tests.later import Later
 
-TASKS = ENVIRONMENTS["hotpotqa"].tasks(0, 60)
+TASKS = Later(ENVIRONMENTS["hotpotqa"].tasks, 0, 60)
 
 
 def test_told_to_read_further_it_looks_up(play):

@@ -3,8 +3,9 @@
 import pytest
 
 from console.environments import ENVIRONMENTS
+from tests.later import Later
 
-TASKS = ENVIRONMENTS["webshop"].tasks(0, 40)
+TASKS = Later(ENVIRONMENTS["webshop"].tasks, 0, 40)
 
 
 def bought(trial):

@@ -59,7 +59,7 @@ def neighbours(household):
 
 
 TASKS = ALFWORLD.tasks(5, 24)
-HOUSES = [(task, house(task)) for task in ALFWORLD.tasks(6, 300)]
+HOUSES = [(task, house(task)) for task in ALFWORLD.tasks(6, 60)]
 KITCHENS = [task for task, household in HOUSES if knives(household) and len(foods(household)) > 2][:4]
 DRAWERS = [task for task, household in HOUSES if neighbours(household)][:4]
 

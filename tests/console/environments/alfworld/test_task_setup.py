@@ -8,9 +8,10 @@ from console.environments import environment
 from console.environments.alfworld.catalogue import FIXED, HOLDS
 from console.environments.alfworld.tasks import WORDINGS, TaskSetup, choices, task_setup
 from console.errors import BadInput
+from tests.later import Later
 
 ALFWORLD = environment("alfworld")
-TASKS = ALFWORLD.tasks(11, 240)
+TASKS = Later(ALFWORLD.tasks, 11, 240)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from console.environments.alfworld.catalogue import ADJOINING, FURNITURE, HOLDS,
 from console.environments.alfworld.household import initial_state
 from console.environments.alfworld.tasks import WORDINGS, furnish, task_setup, tasks
 from console.environments.alfworld.world import is_reached
+from tests.later import Later
 from tests.oracles import tidying
 
 ALFWORLD = environment("alfworld")
-TASKS = ALFWORLD.tasks(11, 240)
+TASKS = Later(ALFWORLD.tasks, 11, 240)
 
 
 def run(task, actions):
@@ -66,7 +67,11 @@ def test_another_seed_gives_other_tasks():
     assert not {str(dict(task.options)) for task in others} & {str(dict(task.options)) for task in TASKS}
 
 
-HOUSES = [(asked, furnish(asked)) for asked in (task_setup(task.options) for task in tasks(21, 240))]
+def furnished():
+    return [(asked, furnish(asked)) for asked in (task_setup(task.options) for task in tasks(21, 240))]
+
+
+HOUSES = Later(furnished)
 
 
 def test_everything_lies_where_it_fits():

@@ -11,6 +11,7 @@ from console.environments.alfworld.household import Household, HouseholdObject, 
 from console.environments.alfworld.rules import COMMANDS, perform
 from console.environments.alfworld.tasks import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, TaskSetup
 from console.environments.alfworld.world import is_reached
+from tests.later import Later
 
 KINDS = ("countertop", "diningtable", "fridge", "microwave", "sinkbasin")
 PARTS = [Receptacle(kind, 1, place, False) for place, kind in enumerate(KINDS, 1)]
@@ -79,7 +80,7 @@ def test_looking_needs_the_thing_in_the_hand_at_a_lamp_that_is_on():
 
 
 ALFWORLD = environment("alfworld")
-TASKS = ALFWORLD.tasks(11, 240)
+TASKS = Later(ALFWORLD.tasks, 11, 240)
 WORDS = [*COMMANDS, "to", "from", "in/on", "with"]
 
 

@@ -17,6 +17,7 @@ from console.environments.webshop.reward import goal_of, reward
 from console.environments.webshop.tasks import InstructionParts, instruction, tasks
 from console.environments.webshop.world import search
 from console.errors import BadInput
+from tests.later import Later
 from tests.oracles import shopping
 
 seeds = st.integers(min_value=0, max_value=2**32)
@@ -79,7 +80,7 @@ def test_a_task_that_was_stored_as_json_starts_as_before():
     assert WEBSHOP.start(stored).reset() == WEBSHOP.start(task).reset()
 
 
-TASKS = tasks(2, 200)
+TASKS = Later(tasks, 2, 200)
 
 
 def play(task, actions):

@@ -16,9 +16,7 @@ from tests.console.web.review import planted
 NAMES = [name for key, name in vars(boundary).items() if key.isupper() and isinstance(name, str)]
 FEW = [
     "console/review/presentation.py:checkpoint_presentation",
-    "console/web/review/edit_form.py:edit_form",
     "console/web/review/decision_bar.py:_keys",
-    "console/web/widgets/status.py:status_line_html",
 ]
 
 
