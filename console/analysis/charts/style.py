@@ -124,14 +124,17 @@ def label_last_points(
     for x, y, label, colour in ends:
         shared.setdefault((x, y), []).append((label, colour))
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
+    heights = sorted(y for _x, y in shared)
     for (x, y), labels in sorted(shared.items(), key=lambda end: end[0][1]):
+        # The lower of two close lines has its label below, so that the upper line does not cross it.
+        below = not beside and place == -math.inf and len(heights) > 1 and heights[1] - y < 2 * gap
         place = max(y, place + gap)
         # Beside a short line, a label would lie on the beginnings of the longer ones.
         short = beside and x < 0.1 * width
         moved, before = place - y > gap / 2 or short, 2 * x > width
         drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
         # The tail of the arrow is the label's place, in units of the axes.
-        shift = {"xshift": 6} if beside else {"yshift": 6}
+        shift = {"xshift": 6} if beside else {"yshift": -6 if below else 6}
         at = x + (0.12 if short else 0.03) * width if beside else x
         drawn |= {"showarrow": True, "ax": at, "ay": place, "axref": "x", "ayref": "y"} if moved else shift
         figure.add_annotation(
@@ -139,10 +142,11 @@ def label_last_points(
             y=y,
             text=" · ".join(label for label, _colour in labels),
             xanchor="right" if before and not beside else "left",
-            yanchor="middle" if beside else "bottom",
+            yanchor="middle" if beside else "top" if below else "bottom",
             font={"color": labels[0][1], "size": 13},
             **({"showarrow": False} | drawn),
         )
+        place -= gap * below
     if beside:
         figure.update_xaxes(range=[0, 1.6 * width or 1])
     figure.update_layout(showlegend=False)

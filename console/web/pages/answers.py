@@ -109,7 +109,7 @@ if tally:
     show_tally(tally)
 if not found:
     show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
-    next_step_row().page_link(REVIEW, label=_("Review"), query_params={"run": run.name})
+    next_step_row().page_link(REVIEW, label=_("Review next item"), query_params={"run": run.name})
     st.stop()
 show_feedback_outcomes(found[:shown])
 if len(found) > shown:

@@ -16,7 +16,7 @@ from console.web.runs.plans import PLANNERS, planners_section, plans_section, tr
 from console.web.runs.protocols import evasion_section, protocols_section
 from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.tables import capitalize_heads
+from console.web.widgets.tables import OUTCOMES, capitalize_heads
 from storage.tables import RunKind
 
 st.title("Runs")
@@ -46,8 +46,7 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
-# The action of a held trial may be decided or expired; a rejected one may end by an edit, a policy or an undo.
-words = {"paused": "held at an action", "rejected": "stopped at an action", "inspections": "budget used"}
+words = OUTCOMES | {"inspections": "budget used"}
 trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
 st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, width="content", placeholder="–")
 if nothing:

@@ -21,6 +21,7 @@ from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import next_step_row, show_empty_state, show_problem
+from console.web.widgets.tables import OUTCOMES
 from console.web.widgets.trajectory_view import show_presentation
 from console.web.widgets.trial_history import TrialColumn, lineage_html, side_by_side_html
 from storage import tables
@@ -95,8 +96,12 @@ _COLUMNS = {
 }
 
 
+# The address stores the outcomes' own names, so that the choices keep them.
+_OUTCOME_HELP = "; ".join(f"{name}: {words}" for name, words in OUTCOMES.items())
+
+
 def _shown(value: object) -> object:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else OUTCOMES.get(str(value), value)
 
 
 st.title("Trajectories")
@@ -123,7 +128,9 @@ def select_filter() -> trajectory_list.Filter:
         return trajectory_list.Filter(
             text=text,
             place=st.selectbox("Search in", trajectory_list.PLACES, key="place", bind="query-params"),
-            outcomes=tuple(st.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
+            outcomes=tuple(
+                st.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", help=_OUTCOME_HELP, **any_of)
+            ),
             labels=tuple(st.multiselect("Gold label", [*map(str, Label), "none"], key="labels", **any_of)),
             trial=st.number_input("Trial", min_value=0, value=None, step=1, key="trial", **any_of),
         )

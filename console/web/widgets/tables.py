@@ -95,6 +95,10 @@ def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
+OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}
+"""The words for outcomes. A held action may have a decision; an edit, a policy or an undo may stop an action."""
+
+
 def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with the first letter of each column's name as a capital."""
     return [{capitalize(name): cell for name, cell in row.items()} for row in rows]
