@@ -87,6 +87,8 @@ class _Session:
             self.lines.append(line)
         elif kind in _STREAM and isinstance(value.get("item"), dict):
             item = value["item"]
+            if "id" not in item:
+                self.intake.leave_out("item without its id")
             name = str(item.get("id", f"line {line}"))
             if kind == "item.started" or name in self.completed:
                 # Numbers of items start again if a log was continued.
@@ -146,6 +148,9 @@ def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[
     if kind == "mcp_tool_call" and "arguments" not in item and item.keys() - _NOT_ARGUMENTS - {"server", "tool"}:
         intake.leave_out("call without its arguments")
     yield Turn(AGENT, calls=(call,), number=line)
+    has_result = kind != "command_execution" or any(name in item for name in _GIVEN)
+    if item.get("status") == "completed" and not has_result:
+        intake.leave_out("call without its result")
     given = [result_text(item[name], intake)[0] for name in _GIVEN if item.get(name) is not None]
     if item.get("exit_code") not in (None, 0):
         given.append(f"exit code {item['exit_code']}")

@@ -193,6 +193,15 @@ EXPORTS = {
         ),
         ["ls", "-"],
     ),
+    "codex: items of a stream without ids and output": Probe(
+        "codex",
+        lines(
+            {"type": "thread.started", "thread_id": "t"},
+            {"type": "item.completed", "item": {"type": "command_execution", "command": "ls", "status": "completed"}},
+        ),
+        ["command_execution"],
+        left_out={"item without its id": 1, "call without its result": 1},
+    ),
     "a tool's screen steps are not taken for another format": Probe(
         "", lines({"step_num": 1, "action": "pyautogui.click(10, 20)", "response": "I click.", "done": False}), []
     ),
