@@ -62,6 +62,7 @@ AGENTS = {
     "gemini-cli": AgentFolder("", ".gemini", "tmp", "chats/session-*.json*"),
     "pi": AgentFolder("", ".pi/agent", "sessions", "*.jsonl"),
     "copilot-cli": AgentFolder("COPILOT_HOME", ".copilot", "session-state", "events.jsonl"),
+    "cursor": AgentFolder("", ".cursor", "projects", "agent-transcripts/*/*.jsonl"),
 }
 
 

@@ -14,7 +14,7 @@ from console import runs
 from console.cli import run_command
 from console.database import now_ms, reading, writing
 from console.detection import batch, certificate
-from console.detection.follow import AGENTS, Follower
+from console.detection.follow import AGENTS, Follower, count_pending
 from storage import tables
 from tests.overseen import decide
 
@@ -125,7 +125,25 @@ def test_the_agents_own_folders_are_known(monkeypatch, tmp_path):
         "gemini-cli": tmp_path / ".gemini/tmp",
         "copilot-cli": tmp_path / ".copilot/session-state",
         "pi": tmp_path / ".pi/agent/sessions",
+        "cursor": tmp_path / ".cursor/projects",
     }
+
+
+def test_a_transcript_of_cursor_is_found_in_its_folder_and_grows(monkeypatch, tmp_path, data_dir):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    log = tmp_path / ".cursor/projects/w/agent-transcripts/c-1/c-1.jsonl"
+    log.parent.mkdir(parents=True)
+    asked = {"role": "user", "message": {"content": [{"type": "text", "text": "Delete the old build"}]}}
+    follower = Follower("r", ["cursor"], critical=["Shell"])
+    log.write_bytes(orjson.dumps(asked) + b"\n")
+    follower.start()
+    assert [one.imported for one in follower.poll()] == [0]
+    for command in ("ls", "rm -r build"):
+        used = {"type": "tool_use", "name": "Shell", "input": {"command": command}}
+        with log.open("ab") as stream:
+            stream.write(orjson.dumps({"role": "assistant", "message": {"content": [used]}}) + b"\n")
+        assert [one.format for one in follower.poll()] == ["cursor"]
+    assert count_pending("r") == 2
 
 
 def watch(log):
