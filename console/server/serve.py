@@ -63,7 +63,7 @@ def options(site: Site) -> dict[str, Any]:
         "server.enableStaticServing": False,
         "server.trustedUserHeaders": {},
         "server.cookieSecret": load_secret("cookie.secret"),
-        "browser.serverAddress": site.base.rpartition("//")[2].rsplit(":", 1)[0],
+        "browser.serverAddress": site.base.removesuffix(site.path).rpartition("//")[2].rsplit(":", 1)[0],
         "secrets.files": [],
     }
     return dict(_flat(config())) | pinned
@@ -184,6 +184,7 @@ def console_app(site: Site, script: Path) -> App:
     from streamlit import App
 
     from console.server.api.routes import routes
+    from console.server.base_path import BasePath
     from console.server.content_security import SafeHeaders
     from console.server.guard import BodyDeadline, Guard
     from console.server.sign_in.sign_in_pages import routes as sign_in_routes
@@ -192,6 +193,7 @@ def console_app(site: Site, script: Path) -> App:
         script,
         routes=[*sign_in_routes(site), *routes()],
         middleware=[
+            Middleware(BasePath, site=site),
             Middleware(log_lines.RequestLog),
             Middleware(SafeHeaders),
             Middleware(BodyDeadline),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ _USUAL_PORT = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The address at which the server listens, and the public address if it differs (`scheme://host[:port]`)."""
+    """The address at which the server listens, and the public URL if it differs (`scheme://host[:port][/path]`)."""
 
     host: str
     port: int
@@ -28,6 +29,11 @@ class Site:
     def base(self) -> str:
         """The common start of all links, without a final slash."""
         return self.public_url or f"http://{_in_address(self.host)}:{self.port}"
+
+    @property
+    def path(self) -> str:
+        """The path before all addresses, such as `/inferact`, or an empty text."""
+        return urlsplit(self.base).path
 
     @property
     def is_secure(self) -> bool:
@@ -41,7 +47,7 @@ class Site:
         local = {f"http://{name}:{self.port}" for name in names}
         if self.port == _USUAL_PORT["http"]:
             local |= {f"http://{name}" for name in names}
-        return frozenset(local | ({self.public_url} if self.public_url else set()))
+        return frozenset(local | ({self.base.removesuffix(self.path)} if self.public_url else set()))
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -98,17 +104,19 @@ def running_address() -> str | None:
 
 def _origin(url: str) -> str:
     try:
-        parts = urlsplit(url.strip().lower())
+        parts = urlsplit(url.strip())
         port = parts.port
     except ValueError:
         raise BadInput(_NO_ADDRESS) from None
-    if parts.scheme not in _USUAL_PORT or not parts.hostname or parts.path not in ("", "/") or parts.query:
+    if parts.scheme not in _USUAL_PORT or not parts.hostname or parts.query or not _PATH.fullmatch(parts.path):
         raise BadInput(_NO_ADDRESS)
     named = _in_address(parts.hostname)
-    return f"{parts.scheme}://{named}" + (f":{port}" if port not in (None, _USUAL_PORT[parts.scheme]) else "")
+    shown = f":{port}" if port not in (None, _USUAL_PORT[parts.scheme]) else ""
+    return f"{parts.scheme}://{named}{shown}{parts.path.rstrip('/')}"
 
 
-_NO_ADDRESS = "The public URL is invalid. Give scheme, name and port only, for example https://console.example"
+_NO_ADDRESS = "The public URL is invalid. Give scheme, name, port and path only, for example https://console.example"
+_PATH = re.compile(r"(/[A-Za-z0-9_~-]+)*/?")
 
 
 def _in_address(host: str) -> str:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from console.language import COOKIE, _, chosen_language, language, ngettext, speaking
+from console.server.base_path import base_path
 from console.settings import LANGUAGES, settings
 
 Answer = TypeVar("Answer", bound=Response | None)
@@ -54,7 +55,7 @@ async def in_language(request: Request, answer: Awaitable[Answer]) -> Answer:
 
 def page(template: str, /, status: int = 200, **values: Any) -> Response:
     """Render a template."""
-    values |= {"language": language(), "other_languages": _other_languages.get()}
+    values |= {"language": language(), "other_languages": _other_languages.get(), "base": base_path()}
     return HTMLResponse(_environment().get_template(f"{template}.html").render(values), status, HEADERS)
 
 

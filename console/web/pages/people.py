@@ -219,7 +219,7 @@ def _link(token: str) -> str:
     here = urlsplit(st.context.url or "")
     # `streamlit run` serves no route for invitations, so the page itself takes the key.
     path = f"/?key={token}" if "session" in st.session_state else f"/invite/{token}"
-    return f"{here.scheme}://{here.netloc}{path}" if here.netloc else path
+    return f"{here.scheme}://{here.netloc}{here.path.rpartition('/')[0]}{path}" if here.netloc else path
 
 
 def _day(at_ms: int | None) -> str | None:

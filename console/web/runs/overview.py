@@ -80,7 +80,7 @@ def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_m
     if beyond := found.waiting - found.offered:
         parts.append(f"<b>Not covered by the budget:</b> {counted(beyond, 'item')}")
     if oldest is not None:
-        address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
+        address = plain("trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         which = f", oldest{' of all' if beyond else ''} {age(at_ms - oldest.created_ms)}"
         parts[-1] += f'{which} (<a href="{address}">item {oldest.id}</a>)'
     working = [one for one in found.reviewers if one.is_at_work(at_ms)]

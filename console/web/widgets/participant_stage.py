@@ -54,7 +54,7 @@ def return_link_html(words: str, address: str) -> str:
 def consent_link_html() -> str:
     """Return the link to the consent text."""
     words = plain(_("Print or save your consent"))
-    return f'<p class="ia-small"><a href="/my-consent" target="_blank">{words}</a></p>'
+    return f'<p class="ia-small"><a href="my-consent" target="_blank">{words}</a></p>'
 
 
 def points_html(points: Sequence[str]) -> str:

@@ -108,7 +108,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     stamps = [row.escalation.badge if row.escalation else "", assigned, own]
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
     scope = {"run": run} if look.only else {}
-    address = plain("/review?" + urlencode(scope | {"item": item.id}))
+    address = plain("review?" + urlencode(scope | {"item": item.id}))
     of_run = "" if look.grouped or len(look.runs) < 2 else f"{plain(run)} · "
     return (
         f'<li><span class="{css}">{plain(score)}{unit}</span><span class="ia-what">{badges}'

@@ -3,7 +3,7 @@ export default function mount({ data }) {
   document.documentElement.lang = data.language
   if (data.cookie) {
     const secure = location.protocol === "https:" ? "; Secure" : ""
-    document.cookie = `${data.cookie}=${data.language}; Path=/; Max-Age=${data.seconds}; SameSite=Strict${secure}`
+    document.cookie = `${data.cookie}=${data.language}; Path=${location.pathname.replace(/[^/]*$/, "")}; Max-Age=${data.seconds}; SameSite=Strict${secure}`
   }
   return () => (document.documentElement.lang = "en")
 }

@@ -128,5 +128,5 @@ function tell(state, kind, detail, at = performance.now(), lasted = 0) {
 function send(state) {
   if (!state.events.length) return
   const body = JSON.stringify({ item: state.data.item, events: state.events.splice(0) })
-  fetch("/page-events", { method: "POST", body, keepalive: true }).catch(() => null)
+  fetch("page-events", { method: "POST", body, keepalive: true }).catch(() => null)
 }

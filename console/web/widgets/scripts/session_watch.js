@@ -4,11 +4,11 @@ const STREAMLITS = /Streamlit server is not responding|Is Streamlit still runnin
 export default function mount({ data }) {
   const stop = new AbortController()
   const ask = async () => {
-    const answer = await fetch("/whoami", { cache: "no-store" }).catch(() => null)
+    const answer = await fetch("whoami", { cache: "no-store" }).catch(() => null)
     if (answer?.status !== 401 || stop.signal.aborted) return
     stop.abort()
     document.body.inert = true // the session of this page has ended
-    location.assign("/sign-in?over=1")
+    location.assign("sign-in?over=1")
   }
   const app = document.querySelector("[data-testid=stApp]")
   const lost = new MutationObserver(() => {

@@ -216,7 +216,7 @@ def test_pages_allow_no_script_and_their_style_is_ours():
     assert shown.headers["referrer-policy"] == "same-origin"
     style = browser().get("/sign-in/style.css")
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
-    font = re.search(r'url\("/static/media/([^"]+)"\)', style.text)[1]
+    font = re.search(r'url\("../static/media/([^"]+)"\)', style.text)[1]
     assert files("streamlit").joinpath("static/static/media", font).is_file()
 
 
