@@ -220,10 +220,9 @@ def _best(first: Spool | None, path: Path, patterns: Sequence[str], choice: Impo
 
 
 def _is_sure(spool: Spool) -> bool:
-    """Return whether the reading is complete, with counted calls and enough explained text, despite missing marks."""
+    """Return whether the reading is complete, with calls and enough explained text, despite missing marks."""
     coverage = spool.report.coverage or Coverage()
-    has_calls = spool.report.calls > 0 and max(coverage.calls.least, coverage.calls.most) > 0
-    return not spool.report.fault and has_calls and coverage.share >= _GUESSED_SHARE
+    return not spool.report.fault and spool.report.calls > 0 and coverage.share >= _GUESSED_SHARE
 
 
 def _rank(spool: Spool) -> tuple[bool, int, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk", "i
 _ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message", "tool_call_metadata", "timeout"})
 """Event fields that are not arguments; older files write the arguments beside these fields."""
 _EVENT = frozenset({"action", "observation", "kind"})
+_NAME_OF_ACTION = re.compile(r"[\w.:/-]+")
 _BY = "the user of the session"
 _LIMITS = ("iteration", "stuck", "limit", "budget")
 
@@ -96,7 +98,7 @@ def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, A
 def _turns(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
     if isinstance(event.get("kind"), str):
         yield from _newer(event, event["kind"], number, intake)
-    elif isinstance(event.get("action"), str):
+    elif _NAME_OF_ACTION.fullmatch(word(event.get("action"))):
         yield from _acted(event, number, intake)
     elif isinstance(event.get("observation"), str):
         yield from _observed(event, number, intake)
