@@ -10,6 +10,7 @@ import streamlit as st
 
 from console.studies.results.summary import Headline
 from console.web.studies import adjudication, board, picker, plan, results
+from console.web.widgets.tables import capitalize_heads
 from storage import tables
 
 SECTIONS: dict[str, tuple[str, Callable[[tables.Study], None]]] = {
@@ -37,14 +38,14 @@ def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) ->
     """Draw all studies with their progress; selecting a study opens it."""
     st.button("New study", key="new-study", type="primary", on_click=picker.keep, args=(None,), kwargs={"new": True})
     shown = st.dataframe(
-        [_row(study, heads[study.name]) for study in studies],
+        capitalize_heads(_row(study, heads[study.name]) for study in studies),
         key=f"studies-{st.session_state.get('studies_seen', 0)}",
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
         column_config={
-            "conditions done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
-            "created": st.column_config.DatetimeColumn("created (UTC)", format="YYYY-MM-DD HH:mm"),
+            "Conditions done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
+            "Created": st.column_config.DatetimeColumn("Created (UTC)", format="YYYY-MM-DD HH:mm"),
         },
     )
     st.caption("Select a row to open a study.")
@@ -60,7 +61,7 @@ def _row(study: tables.Study, head: Headline) -> dict[str, Any]:
     return {
         "study": study.name,
         "status": study.status,
-        "people": f"{head.joined} of {people} joined, {head.finished} finished",
+        "people": f"{head.joined} of {people} joined, {head.finished} finished" if people else "no places",
         "simulated": head.simulated,
         "conditions done": round(head.arms_done / head.arms, 2) if head.arms else None,
         "decisions": head.decisions,
