@@ -55,7 +55,7 @@ def stages():
 def test_the_list_opens_a_study(open_page, small):
     at = open_page("studies")
     table = at.dataframe[0].value
-    assert table.loc[0, ["study", "status", "people", "simulated"]].tolist() == [
+    assert table.loc[0, ["Study", "Status", "People", "Simulated"]].tolist() == [
         "small",
         "draft",
         "0 of 2 joined, 0 finished",
