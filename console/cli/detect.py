@@ -236,9 +236,8 @@ def evaluate(
         raise BadInput("Give either a run or a file with --scores.")
     if run is not None and threshold is not None and not paper:
         raise BadInput(
-            "--threshold does not apply to the verdicts of a run. Remove --threshold, or add --paper or "
-            "--scores FILE. To flag "
-            "with another threshold, use `inferact detect`."
+            "--threshold does not apply to the verdicts of a run. Remove --threshold, or add --paper or --scores "
+            "FILE. To flag with another threshold, use `inferact detect`."
         )
     if scores is not None:
         document = evaluate_scores(scores, threshold)

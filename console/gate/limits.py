@@ -1,7 +1,8 @@
-"""Limits of rules: counts and sums over a window, taken in the transaction that lets an action run.
+"""Limits of rules, which count and sum over a window, and limits of an agent with a token.
 
-An action that is allowed at once counts from then on. A stored check counts while the check is open and once its action
-may run. A rejection, an expiry or a withdrawal releases the amount.
+The limits of rules are taken in the transaction that lets an action run. An action that is allowed at once counts from
+then on. A stored check counts while the check is open and once its action may run. A rejection, an expiry or a
+withdrawal releases the amount.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from sqlalchemy import ColumnElement
 from sqlalchemy import text as sql_text
 from sqlmodel import Session, col, delete, func, or_, select
 
+from console.errors import TooMany
 from console.gate.policy.rules import LimitedAmount
-from console.gate.request import CheckRequest, Ruled
+from console.gate.request import Asker, CheckRequest, Ruled
 from console.runs.trajectory_rows import insert_row
+from console.settings import settings
 from storage import tables
+from storage.tables import UNREVIEWED, RunKind
 
-_KEPT_MS = 8 * 86_400_000
+_DAY_MS = 86_400_000
+_KEPT_MS = 8 * _DAY_MS
 """The storage time of used amounts in ms, one day more than the longest window."""
 _ROUNDING = 1e-9
 
@@ -70,3 +75,33 @@ def _used(session: Session, keys: dict[str, str], since_ms: int) -> float:
     )
     rows = select(func.coalesce(func.sum(use.amount), 0.0)).join(ask, col(ask.token) == use.token, isouter=True)
     return float(session.exec(rows.where(*_is_of(keys), col(use.at_ms) > since_ms, counts)).one())
+
+
+def refuse_waiting(session: Session, asker: Asker, now_ms: int) -> None:
+    """Raise TooMany if this agent may not add a pending check; a process with access to the database has no limit."""
+    if asker.agent_id is None:
+        return
+    ask, item, most = tables.Ask, tables.Item, settings().agent_waiting
+    waits = (
+        ask.agent_id == asker.agent_id,
+        col(ask.answer).is_(None),
+        or_(col(ask.deadline_ms).is_(None), col(ask.deadline_ms) > now_ms),
+        col(item.status).in_(UNREVIEWED),
+    )
+    waiting = select(func.count()).select_from(ask).join(item, col(item.id) == ask.item_id).where(*waits)
+    if session.exec(waiting).one() >= most:
+        raise TooMany(
+            f"{most} checks of this agent are pending, the maximum for one agent. Wait for a decision, or "
+            "withdraw a check."
+        )
+
+
+def refuse_run(session: Session, agent: str, now_ms: int) -> None:
+    """Raise TooMany if this agent has created the most runs allowed within 24 hours."""
+    run, most = tables.Run, settings().agent_runs
+    own = (run.kind == RunKind.GATE, run.actor == agent, col(run.created_ms) > now_ms - _DAY_MS)
+    if session.exec(select(func.count()).select_from(run).where(*own)).one() >= most:
+        raise TooMany(
+            f"This agent has created {most} runs within a day, the maximum for one agent. Use an earlier run, or "
+            "wait until tomorrow."
+        )

@@ -17,7 +17,6 @@ from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
 from console.gate import limits
-from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait, find_ask
 from console.gate.earlier import find_earlier_answer
 from console.gate.facts import check_facts
@@ -282,7 +281,7 @@ def _judge_new(
     try:
         with writing(options.url, durable=durable) as session:
             if ruled.asks(verdict):
-                refuse_waiting(session, options.asker, at_ms)
+                limits.refuse_waiting(session, options.asker, at_ms)
             is_limited = bool(ruled.ruling.uses) and not ruled.asks(verdict)
             has_room = not is_limited or limits.has_room(session, run, request, ruled, at_ms)
             if has_room:

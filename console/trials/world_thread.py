@@ -28,9 +28,8 @@ def rebuild_world(environment: Environment, task: TaskSpec, record: Trajectory, 
     """Return the restored world and its first observation; raise Refused if the world differs from the record."""
     if environment.start is None or (record.steps and not environment.replayable):
         raise Refused(
-            f"The trial of {task.task_id} cannot continue, because {environment.title} cannot repeat recorded "
-            "steps. Start "
-            "a new run."
+            f"The trial of {task.task_id} cannot continue, because {environment.title} cannot repeat recorded steps. "
+            "Start a new run."
         )
     world = environment.start(task)
     try:
@@ -45,9 +44,8 @@ def _repeat_steps(world: World, task: TaskSpec, record: Trajectory, seed: int) -
     opening = to_storable_text(world.reset(seed=seed)[0])
     if record.opening and opening != record.opening:
         raise Refused(
-            f"The trial of {task.task_id} cannot continue, because its first observation differs from the "
-            "recorded observation. Start "
-            "a new run."
+            f"The trial of {task.task_id} cannot continue, because its first observation differs from the recorded "
+            "observation. Start a new run."
         )
     for number, step in enumerate(record.steps, start=1):
         if REFUSED in step.extra:

@@ -17,9 +17,7 @@ import orjson
 from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
-from console.runs.export.allowed_checks import ALLOWED_CHECKS
-from console.runs.export.answers import ANSWERS
-from console.runs.export.corrections import CORRECTIONS
+from console.runs.export.answers import ALLOWED_CHECKS, ANSWERS, CORRECTIONS
 from console.runs.export.formats import Page
 from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
 from console.runs.export.query import (

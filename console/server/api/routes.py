@@ -89,10 +89,9 @@ _VERSION = version("inferact-console")
 _log = logging.getLogger(__name__)
 
 _ABOUT = (
-    "Submit a check before a critical action, wait for its decision, begin the action and report its result. "
-    "An action may run only if `approved` is true and, if it has a `check_id`, `begin` has answered 200, which it does "
-    "once. "
-    "Each agent has its own token (`inferact agent add NAME`) and cannot see other agents' checks."
+    "Submit a check before a critical action, wait for its decision, begin the action and report its result. An "
+    "action may run only if `approved` is true and, if it has a `check_id`, `begin` has answered 200, which it does "
+    "once. Each agent has its own token (`inferact agent add NAME`) and cannot see other agents' checks."
 )
 
 

@@ -75,9 +75,8 @@ def _known(design: Design) -> Iterator[str]:
             "trial, like others, so later trials depend on the decisions."
         )
         yield (
-            "Seeded items do not use the budget of the others: the meter on the page grows by them and "
-            "counts them. Seeded items share the order of scores, so items beyond the budget "
-            "include seeded ones."
+            "Seeded items do not use the budget of the others: the meter on the page grows by them and counts them. "
+            "Seeded items share the order of scores, so items beyond the budget include seeded ones."
         )
         yield from _unforeseen(design)
     if checks.audited:

@@ -95,9 +95,8 @@ def describe(asked: Reproduction) -> str:
     return (
         f"{how} in {worlds}: {counted(asked.tasks, 'task')} each, {counted(asked.trials, 'trial')} after the first, "
         f"seed {asked.seed}. The Actor of detection and feedback is {asked.actor}; the detectors are "
-        f"{', '.join(asked.detectors)}. "
-        f"{bar}{errors}The printed figures are of the paper's models in the original environments: the columns show "
-        "the same measure, not the same experiment."
+        f"{', '.join(asked.detectors)}. {bar}{errors}The printed figures are of the paper's models in the original "
+        "environments: the columns show the same measure, not the same experiment."
     )
 
 

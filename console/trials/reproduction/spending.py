@@ -103,9 +103,8 @@ class SpendingEstimate:
         minutes = Range(*(amount / 60 for amount in asdict(one["seconds"]).values()))
         return (
             f"Expected from a pilot of {counted(self.tasks, 'task')} per environment, with 90% ranges: "
-            f"{one['requests'].in_words(',.0f')} requests. "
-            f"{one['prompt_tokens'].in_words(',.0f')} tokens in and {one['completion_tokens'].in_words(',.0f')} out. "
-            f"{cost}. About {minutes.in_words(',.0f')} minutes."
+            f"{one['requests'].in_words(',.0f')} requests. {one['prompt_tokens'].in_words(',.0f')} tokens in and "
+            f"{one['completion_tokens'].in_words(',.0f')} out. {cost}. About {minutes.in_words(',.0f')} minutes."
         )
 
     def to_dict(self) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Going back in the embedded worlds: the page before comes back, as far as the world can, and no further."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments import ENVIRONMENTS
@@ -68,7 +68,6 @@ ACTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(ACTIONS, max_size=12))
 def test_the_state_is_the_one_of_the_steps_that_it_stands_on(actions):
     steps, world = played(SHOP, TASK, actions)

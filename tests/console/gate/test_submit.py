@@ -13,8 +13,8 @@ from console.auth.audit_log import Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, TooMany
 from console.gate import Gate, GateDecision, Reason
-from console.gate.agent_limits import refuse_run
 from console.gate.checks import Wait, check_id_of_item
+from console.gate.limits import refuse_run
 from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import PolicyMode, Ruling, Then

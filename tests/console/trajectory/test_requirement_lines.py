@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import BadInput
@@ -78,7 +78,6 @@ def stands(quote):
     return bool(quote.text.strip()) and quote.start >= 0 and whole[quote.start : quote.end] == quote.text
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(LINES, max_size=8), st.dictionaries(st.text(max_size=3), st.floats(-50, 50), max_size=3))
 def test_no_quote_passes_that_does_not_stand_where_it_says(lines, ranks):
     table = verify(SEEN, lines, replies=(1,), ranks=ranks)

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -37,7 +37,6 @@ def test_an_empty_bin_says_so():
     assert found.rate.note
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.floats(0, 1), st.booleans(), st.sampled_from(["aligned", "misaligned", None])), max_size=30
@@ -172,7 +171,6 @@ def test_careful_people_stand_out_by_no_difference():
     assert found.difference.interval.low < 0 < found.difference.interval.high
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(

@@ -2,7 +2,7 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
@@ -110,7 +110,6 @@ LABELS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=LABELS, shuffled=st.randoms(use_true_random=False))
 def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled):
     ratings = long(dict(zip("abc", zip(*rows, strict=True), strict=True)))
@@ -124,7 +123,6 @@ def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled)
         assert first.n == second.n
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=LABELS)
 def test_alpha_is_krippendorffs_own_wherever_it_is_defined(rows):
     found = reviewer_agreement.alpha(long(dict(zip("abc", zip(*rows, strict=True), strict=True))), resamples=2)

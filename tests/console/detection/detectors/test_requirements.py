@@ -5,7 +5,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.detection.detectors import requirements as detector_file
@@ -273,7 +273,6 @@ WHOLE = {
 def test_no_quote_passes_that_is_not_in_the_record(judged):
     replies = {}
 
-    @settings(max_examples=60, deadline=None)
     @given(st.lists(ENTRIES, max_size=6), st.lists(ROWS, max_size=8), st.lists(ADDED, max_size=3))
     def passes(entries, rows, added):
         replies[True], replies[False] = {"requirements": entries}, {"lines": rows, "further": added}

@@ -115,7 +115,7 @@ def test_the_opening_names_the_furniture_and_the_task_and_nothing_of_gold():
         assert info == {"success": False, "score": 0.0}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(trials())
 def test_any_text_is_answered_in_words_and_a_replay_answers_the_same(trial):
     task, actions = trial
@@ -126,7 +126,6 @@ def test_any_text_is_answered_in_words_and_a_replay_answers_the_same(trial):
     assert not any(step[2] and step[3] for step in first[1:])
 
 
-@settings(max_examples=50, deadline=None)
 @given(trials())
 def test_a_world_that_is_reset_begins_again(trial):
     task, actions = trial

@@ -150,7 +150,7 @@ ATTACKS = st.builds(
 )
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(ATTACKS, st.sampled_from(["tool", "pattern"]), st.sampled_from(["allow", "judge"]))
 def test_no_name_before_a_tool_loosens_what_becomes_of_it(action, condition, then):
     text = f"rules:\n- {{{condition}: ['get_*', 'find_*'], then: {then}}}"
@@ -328,7 +328,7 @@ def named_by_hand(tools, parts):
     )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=6 * settings.default.max_examples)
 @given(st.lists(RULES, max_size=5), st.sampled_from(Then), ACTIONS)
 def test_policy_says_what_an_evaluator_of_its_own_says(rules, default, action):
     if isinstance(action, str):
@@ -340,7 +340,7 @@ def test_policy_says_what_an_evaluator_of_its_own_says(rules, default, action):
     assert ruling(policy, CheckFacts(text, environment="shop", task="t")).then == by_hand(policy, calls)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=6 * settings.default.max_examples)
 @given(st.one_of(st.text(), st.text(alphabet='getpay_({[]})":,x1\n ')))
 def test_no_text_runs_that_is_not_one_of_the_allowed_calls(action):
     policy = read_policy("rules:\n- {tool: get, then: allow}")

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language import speaking
@@ -155,7 +155,6 @@ def test_the_terminal_and_the_digest_hold_the_lines():
 TEXT = st.text(min_size=1, max_size=30) | st.sampled_from(["<script>", "</td><b>", "\u202eabc", '"><i x="'])
 
 
-@settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT, st.sampled_from(Standing), st.sampled_from(RequirementKind))
 def test_no_quote_becomes_an_element(parse, asked, shown, about, standing, kind):
     seen = replace(SEEN, instruction=f"x {asked} y", action=f"z {shown}")

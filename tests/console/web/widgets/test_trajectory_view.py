@@ -194,7 +194,7 @@ texts = st.text(max_size=60) | st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(texts, texts, texts, texts, texts, texts)
 def test_no_text_in_any_field_becomes_an_element(parse, task, opening, thought, action, observation, why):
     step = Step(thought, action, observation)
