@@ -116,7 +116,6 @@ class CallCount:
     """1 for each call without an id; a second copy of such a call may be a repetition."""
     hiding: dict[str, bool] = field(default_factory=dict)
     """True by key if the count ignores the key's value."""
-    trail: list[bool] = field(default_factory=list)
     aside: int = 0
     """How many of the keys above hold what did not happen in the run, such as tools, tasks or metadata."""
     groups: list[Counter[tuple[str, int]]] = field(default_factory=list)
@@ -159,22 +158,12 @@ class CallCount:
             known = self.most_told.get(told, 0)
             self.most_told[told] = known + count if not told[0] else max(known, count)
 
-    def at(self, key: str) -> None:
-        """Record that the walk enters the value of this key."""
-        hides = self.hiding.get(key)
-        if hides is None:
-            hides = _UNHAPPENED.match(key) is not None
-            if len(self.hiding) < _MOST_KEYS:
-                self.hiding[key] = hides
-        self.trail.append(hides)
-        self.hidden += hides
-        self.aside += hides
-
-    def leave_key(self) -> None:
-        """Record that the walk leaves the value of the last key."""
-        hides = self.trail.pop()
-        self.hidden -= hides
-        self.aside -= hides
+    def is_hiding(self, key: str) -> bool:
+        """Return whether the count ignores the value of this key."""
+        hides = _UNHAPPENED.match(key) is not None
+        if len(self.hiding) < _MOST_KEYS:
+            self.hiding[key] = hides
+        return hides
 
     def enter(self, value: Mapping[str, Any], holder: Mapping[str, Any] | None) -> int:
         """Count the object if it is a call; return 1 if the object's content does not count as calls, else 0."""
