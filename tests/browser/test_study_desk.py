@@ -40,7 +40,7 @@ def desk(serve, open_page, settled):
         page = open_page(**more)
         let_in(page, address, "Grace")
         page.goto(f"{address}/studies?{query}")
-        page.get_by_role("heading", name="Studies").wait_for()
+        page.locator("h1").wait_for()
         settled(page)
         return page
 

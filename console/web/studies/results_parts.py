@@ -71,7 +71,7 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
         # Escaped, because the sentence may quote a name.
         for line in sentence.splitlines():
             asked, mark, found_ = line.partition("? ") if len(told) < 2 else (of, "", line)
-            head = f"<h3>{plain(f'{asked}{mark}'.strip())}</h3>" if found_ else ""
+            head = f"<h2>{plain(f'{asked}{mark}'.strip())}</h2>" if found_ else ""
             show_html(f'<div class="ia-finding">{head}<p>{plain(found_ or line)}</p></div>')
     for of, rows in drawn:
         name = "-".join(filter(None, (part.chart, of if len(drawn) > 1 else "")))
