@@ -19,6 +19,7 @@ from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progres
 _NAME = "cursor"
 _MARKS = ((".type", ".subtype", ".tool_call"), (".role", ".message.content"))
 _QUIET = frozenset({"system", "result", "turn_ended"})
+_ABOUT = ("name", "result", "description")
 _QUERY = re.compile(r"\s*</?user_query>\s*")
 _SHOWN = ("content", "stdout", "stderr", "output", "reason", "error", "message")
 """The fields of a result with its text; a result without these fields is shown as JSON."""
@@ -56,23 +57,30 @@ def _turns(value: Mapping[str, Any], before: list[Turn], intake: Intake) -> Iter
     elif kind == "thinking":
         if text := word(value.get("text")):
             yield Turn(AGENT, thought=text)
-    elif kind == "tool_call" and isinstance(value.get("tool_call"), dict):
-        call, result = _call(value["tool_call"], call_id, intake)
-        if not any(one.id == call_id for turn in before for one in turn.calls):
-            yield Turn(AGENT, calls=(call,))
+    elif kind == "tool_call" and {"tool_call", "result"} & value.keys():
+        told = {field: one for field, one in plain_object(value.get("tool_call")).items() if isinstance(one, dict)}
+        result = plain_object(told.pop("result", None) or value.get("result"))
+        if told:
+            call, own = _call(*next(iter(told.items())), call_id, intake)
+            result = own or result
+            if not any(one.id == call_id for turn in before for one in turn.calls):
+                yield Turn(AGENT, calls=(call,))
         if result:
-            (outcome, held), *_ = result.items()
+            outcome, held = next(((key, one) for key, one in result.items() if isinstance(one, dict)), ("", result))
             extra = build_decision_extra("reject", "the user of the session") if outcome == "rejected" else {}
             yield Turn(TOOL, _text(outcome, held), answers=call_id, step_extra=extra)
     elif kind not in _QUIET:
         intake.leave_out(f"line of type {kind or 'none'}")
 
 
-def _call(told: Mapping[str, Any], call_id: str, intake: Intake) -> tuple[LoggedCall, dict[str, Any]]:
-    """Return (call, result or {}); the call's only field is named for its tool, such as `shellToolCall`."""
-    key, held = next(((key, one) for key, one in told.items() if isinstance(one, dict)), ("", {}))
+def _call(key: str, held: Mapping[str, Any], call_id: str, intake: Intake) -> tuple[LoggedCall, dict[str, Any]]:
+    """Return (call, result or {}) from the field of the call that is named for its tool, such as `shellToolCall`."""
     given = held.get("args", held.get("arguments"))
     name = word(held.get("name")) or key.removesuffix("ToolCall")
+    if given is None:
+        given = {field: one for field, one in held.items() if field not in _ABOUT}
+        if given:
+            intake.leave_out("call without its field args (its other fields were taken)")
     if isinstance(given, dict):
         name = word(given.get("toolName")) or name
         given = {field: one for field, one in given.items() if field != "toolCallId"}
@@ -85,9 +93,9 @@ def _call(told: Mapping[str, Any], call_id: str, intake: Intake) -> tuple[Logged
 def _text(outcome: str, held: object) -> str:
     texts = [held[name] for name in _SHOWN if word(held.get(name))] if isinstance(held, dict) else []
     text = "\n".join(texts) or as_text(held)
-    code = plain_object(held).get("exitCode")
+    code = plain_object(held).get("exitCode", plain_object(held).get("exit_code"))
     text = f"{text}\nexit code {code}" if code not in (None, 0) else text
-    return text if outcome == "success" else f"{outcome}\n{text}"
+    return text if outcome in ("", "success") else f"{outcome}\n{text}"
 
 
 def _join_pieces(turns: list[Turn]) -> list[Turn]:

@@ -119,6 +119,32 @@ EXPORTS = {
         ["", '{"files": ["room.txt"]}', SEEN, "rejected\nno", "x\nexit code 2", ""],
         decisions=1,
     ),
+    "cursor: other forms of calls and results": Probe(
+        "cursor",
+        lines(
+            cursor("tool_call", "started", call_id="a", tool_call={"readToolCall": {"path": "/w/room.txt"}}),
+            cursor("tool_call", "completed", call_id="a", result={"success": {"content": SEEN}}),
+            cursor("tool_call", "started", call_id="b", tool_call={"shellToolCall": {"args": {"command": "ls"}}}),
+            cursor(
+                "tool_call",
+                "completed",
+                call_id="b",
+                tool_call={"shellToolCall": {"result": {"exit_code": 1, "output": "no"}}},
+            ),
+            cursor(
+                "tool_call",
+                "completed",
+                call_id="c",
+                tool_call={
+                    "function": {"name": "lock", "arguments": '{"door": 3}'},
+                    "result": {"error": {"message": "x"}},
+                },
+            ),
+        ),
+        ["read shell lock"],
+        [SEEN, "no\nexit code 1", "error\nx"],
+        left_out={"call without its field args (its other fields were taken)": 1},
+    ),
     "cursor: a transcript": Probe(
         "cursor",
         lines(
