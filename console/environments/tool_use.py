@@ -9,20 +9,10 @@ from functools import lru_cache
 from importlib.resources import files
 
 from console.environments.acts import Act
+from console.trajectory.call_values import STATEMENT, Leaves, leaves
 from console.trajectory.calls import SHELLS, Call
 from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
-from console.trajectory.provenance import (
-    STATEMENT,
-    WRITTEN,
-    Argument,
-    Leaves,
-    ReceivedText,
-    Source,
-    ToolResult,
-    arguments,
-    is_figure,
-    leaves,
-)
+from console.trajectory.provenance import WRITTEN, Argument, ReceivedText, Source, ToolResult, arguments, is_figure
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors
 from console.trajectory.strict_yaml import Words, read_data
 from console.trajectory.terms import FUNCTION_WORDS, lowered
@@ -222,11 +212,15 @@ def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str]
             continue
         said = stems(sentence)
         wants = bool(said & (_asking_stems(does) | verb_stems(call)))
-        named = sum(value in sentence for value in values if len(value) > 1)
+        spaced = _APART.sub(" ", sentence)
+        named = sum(_APART.sub(" ", value) in spaced for value in values if len(value) > 1)
         objects = said & _object_stems(call)
         if wants and (named or len(objects) >= 2 or (objects and _ORDER.search(sentence))):
             return sentence
     return ""
+
+
+_APART = re.compile(r"[\W_]+")
 
 
 def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
@@ -268,26 +262,35 @@ def find_requests(call: Call, does: frozenset[Effect], text: str) -> Iterator[tu
     """Yield (rank, start, end) of each clause in a user's text that asks for a call's effect; rank 0 is best.
 
     The verb of the tool's name comes first, then its synonyms with the tool's object. Words that ask for a grave effect
-    come last, and only if the name has no known verb.
+    come after them, and only if the name has no known verb; last comes the verb of the name without its object.
     """
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
     alike = {_stem(word) for group in _SYNONYMS if group & set(spoken[:1]) for word in group}
     grave = frozenset() if spoken else _asking_stems(does & GRAVE)
-    ranked = (frozenset(map(_stem, spoken[:1])), alike, grave)
+    own = frozenset(map(_stem, spoken[:1]))
+    # Only a verb such as "cancel" says enough without its object: "I want to cancel it".
+    alone = frozenset() if _EVERYDAY & set(spoken[:1]) else own
+    ranked = (own, alike, grave, alone)
     rest = (word for word in list_words(call.name) if word not in (*spoken[:1], *_GENERIC) and len(word) > 2)
     nouns = [_stem(word) for word in rest]
     # A synonym needs the tool's object, and so does the own verb of a tool with several ("modify_order_address").
-    bound = (nouns[-1] if nouns[1:] else "", nouns[-1] if nouns else "-", "")
+    bound = (nouns[-1] if nouns[1:] else "", nouns[-1] if nouns else "-", "", "")
     for rank, wanted in enumerate(ranked):
         requests = _requests(plain) & wanted
-        for match in re.finditer(r"\b(?!make (?:sure|certain)\b)[a-z]+", plain) if requests else ():
+        for match in re.finditer(_REQUEST_WORD, plain) if requests else ():
             clause = _CLAUSE.match(plain, match.start())
             is_bound = clause is not None and (not bound[rank] or bound[rank] in stems(clause[0]))
             if clause and is_bound and _stem(match[0]) in requests and not match[0].endswith("ly"):
                 yield rank, *clause.span()
 
 
+_REQUEST_WORD = (
+    r"(?<!\ba )(?<!\ban )(?<!\bthe )(?<!\bthis )(?<!\bany )(?<!\bmy )(?<!\bno )\b(?!make (?!(?:\w+ ){0,3}change))[a-z]+"
+)
+"""Words, except nouns after an article and "make" without a change."""
+_EVERYDAY = next(group for group in _SYNONYMS if "modify" in group)
+"""Verbs that say little without their object."""
 _CLAUSE = re.compile(r"\w(?:[^.,;:!?\n(){}\"]|\.(?=\w)){0,58}[^\s.,;:!?\n(){}\"](?!\w)|\w+")
 """A clause up to its next mark, at most 60 characters."""
 

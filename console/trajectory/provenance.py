@@ -9,20 +9,17 @@ claims to be.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, combinations, islice
-from typing import Any
 
+from console.trajectory.call_values import COMMAND_NAME, NO, YES, Leaves, inner_values, switches, values_beside
 from console.trajectory.calls import Call
 from console.trajectory.messages import split_opening, split_tool_texts
 from console.trajectory.requirements.anchors import LONGEST, Anchor, AnchorKind, read_anchors, read_figure, same_value
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
-
-Leaves = Sequence[tuple[str, str]]
-"""Pairs (name, text) of each text and number in a call's arguments, including nested values."""
 
 
 class Source(StrEnum):
@@ -72,22 +69,37 @@ class ReceivedText:
 
 
 def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leaves) -> Argument:
-    """Return the argument with its source; if several tool results contain its value, use the first result."""
+    """Return the argument with its source.
+
+    If several tool results contain its value, use the first of those that contain most of the values beside it: the
+    date of a flight comes from a result with this flight.
+    """
     stands = _finder(name, value)
     if stands(told.user):
         return Argument(name, value, Source.USER)
     plain = lowered(value).strip()
-    is_written = bool(WRITTEN.search(name)) and 2 < len(value.split()) <= _SHORT
+    is_written = bool(WRITTEN.search(name)) and 1 < len(value.split()) <= _SHORT
     is_tiny = is_figure(value) and _number(value) < 10
-    for result in told.results:
-        is_apart = is_tiny and _is_of_another(result.text[:200], passed)
-        if not is_apart and stands(result.text) and (not is_written or _contains_words(plain, result.text)):
-            return Argument(name, value, Source.TOOL, result.step, result.tool)
+    holding = [
+        result
+        for result in told.results
+        if not (is_tiny and _is_of_another(result.text[:200], passed))
+        and stands(result.text)
+        and (not is_written or _contains_words(plain, result.text))
+    ]
+    if holding:
+        beside = values_beside(name, value, call.arguments) if holding[1:] else ()
+        # The result of an earlier try repeats what the agent passed.
+        first = [result for result in holding if result.tool != call.name.lower()] if beside else []
+        best = max(first or holding, key=lambda result: sum(_contains_words(one, result.text) for one in beside))
+        return Argument(name, value, Source.TOOL, best.step, best.tool)
     priced = rf"[$€£]\s?{re.escape(value.strip())}\b"
     instructed = stands(told.policy) and (not _PATH.fullmatch(plain) or _contains_words(plain.strip("/"), told.policy))
     if instructed and not is_switch(value) and (not _is_small(value) or re.search(priced, told.policy)):
         return Argument(name, value, Source.POLICY)
-    is_common = value.strip().isdigit() and len(value.strip()) == 1 and len(told.user) > _SHORT_REQUEST
+    # A user who names the thing of the argument would also name its number.
+    names = bool(_name_stems(name) & {word[:_STEM] for word in _WORD.findall(told.user)})
+    is_common = value.strip().isdigit() and len(value.strip()) == 1 and (names or len(told.user) > _SHORT_REQUEST)
     if is_figure(value) and not is_common and _number(value) in _figures(_LIST_NUMBER.sub("", told.user)):
         # The languages of the request and of the argument's name may differ.
         return Argument(name, value, Source.USER)
@@ -111,8 +123,8 @@ def arguments(call: Call, passed: Leaves, told: ReceivedText, most: int = 60) ->
 
     Texts and numbers come first, then the values within commands and SQL statements, then the yes and no values.
     """
-    inner = ((name, part) for name, text in passed for part in _inner_values(name, text))
-    found = dict.fromkeys(leaf for leaf in chain(passed, inner, _switches(call.arguments)) if leaf[1].strip())
+    inner = ((name, part) for name, text in passed for part in inner_values(name, text))
+    found = dict.fromkeys(leaf for leaf in chain(passed, inner, switches(call.arguments)) if leaf[1].strip())
     return tuple(argument(name, value, told, call, passed) for name, value in list(found)[:most])
 
 
@@ -120,53 +132,6 @@ WRITTEN = re.compile(r"subject|title|body|message|text|content|description|note|
 """The names of arguments with the agent's own wording, of which a tool's result must have every word in order."""
 _SHORT_REQUEST = 400
 """The number of characters of the user's text above which a single digit may be in it by chance."""
-YES, NO = "true", "false"
-STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|merge|replace|create|alter|drop|with)\s", re.IGNORECASE)
-_COMMAND_NAME = re.compile(r"^(?:command|cmd|commands|shell|bash|script|command_line|argv)$", re.IGNORECASE)
-_QUOTED = re.compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
-_INSTATEMENT = re.compile(r"(?<![\w.'\"-])\d+(?:\.\d+)?(?![\w.'\"-])")
-_IN_COMMAND = re.compile(r"(?<!\S)[^\s'\"|;&<>()=-][^\s'\"|;&<>()=]*[/.@:][^\s'\"|;&<>()]+")
-_MOST_INNER, _LONGEST_COMMAND = 20, 20_000
-
-
-def _inner_values(name: str, text: str) -> list[str]:
-    """Return the texts and numbers in an SQL statement, or the quoted texts, paths and addresses in a command."""
-    is_statement = bool(STATEMENT.match(text[:100]))
-    if len(text) > _LONGEST_COMMAND or not (is_statement or _COMMAND_NAME.match(name)):
-        return []
-    quoted = [first or second for first, second in _QUOTED.findall(text)]
-    bare = (_INSTATEMENT if is_statement else _IN_COMMAND).findall(_QUOTED.sub(" ", text))
-    return [value for value in dict.fromkeys([*quoted, *bare]) if value != text][:_MOST_INNER]
-
-
-def _scalars(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for each value that is not a list or an object, in the order of the call."""
-    waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting.extend(reversed(list(value.items())))
-        elif isinstance(value, (list, tuple)):
-            waiting.extend((name, part) for part in reversed(value))
-        else:
-            yield str(name), value
-
-
-def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in _scalars(arguments):
-        if isinstance(value, bool):
-            yield name, YES if value else NO
-
-
-def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value as text) for each text and number in a call's arguments, including nested values."""
-    for name, value in _scalars(arguments):
-        if isinstance(value, float) and value.is_integer():
-            yield name, str(int(value))
-        elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            yield name, str(value)
-
-
 FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\.\d+)?")
 MONEY_NAME = re.compile(
     r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE
@@ -195,7 +160,7 @@ def _finder(name: str, value: str) -> Callable[[str], bool]:
     if any(one.kind is AnchorKind.DATE for one in moments):
         exact = _words_finder(text)
         return lambda told: exact(told) or all(_has_moment(one, told) for one in moments)
-    if _COMMAND_NAME.match(name) and " " in text:
+    if COMMAND_NAME.match(name) and " " in text:
         return lambda told: text in told
     if _PATH.fullmatch(text):
         last = text.rstrip("/").rsplit("/", 1)[-1]

@@ -25,8 +25,8 @@ from console.detection.detectors import REQUIREMENTS  # noqa: E402
 from console.detection.detectors.shared.query_cache import Models, QueryCache  # noqa: E402
 from console.detection.detectors.verdict import Verdict  # noqa: E402
 from console.llm import LLM, ClientOptions  # noqa: E402
+from console.trajectory.call_values import leaves  # noqa: E402
 from console.trajectory.checkpoints import Checkpoint  # noqa: E402
-from console.trajectory.provenance import leaves  # noqa: E402
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value  # noqa: E402
 from tests.benchmarks.requested_calls import MOST_RIGHT_FLAGGED, TABLE, RequestedCall, requested_calls  # noqa: E402
 from tests.fakes.endpoint import serving  # noqa: E402

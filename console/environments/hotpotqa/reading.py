@@ -18,6 +18,8 @@ _QUALIFIED = re.compile(r"(?<=\S)\s*\([^()]{1,40}\)\s*$")
 """The part of a title in brackets, which distinguishes equal names."""
 _FIGURES = {word: str(figure) for figure, word in enumerate(COUNTS)}
 _ACCENT, _THOUSANDS = re.compile(r"[\u0300-\u036f]"), re.compile(r"(?<=\d),(?=\d{3})")
+_INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+"""An abbreviation with dots, such as F.C."""
 _MOST_TEXT = 100_000
 
 
@@ -32,11 +34,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer, the pages read, failed searches, and names in the question that no page or list mentions."""
+    """The answer, the pages read, and names in the question that no page or list mentions."""
 
     answer: str
     pages: tuple[Page, ...]
-    not_found: tuple[str, ...]
     unread: tuple[str, ...]
     searches: int
 
@@ -49,11 +50,9 @@ class Reading:
 def find_reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading:
     """Return the pages that the agent read before the answer; a list of similar titles does not count as a page."""
     pages: list[Page] = []
-    missed: list[str] = []
     listed: list[str] = []
     for act in acts:
         if act.failed or _NOT_READ.match(act.observation):
-            missed += [] if act.name in _LOOKING_UP or not act.argument else [act.argument]
             listed.append(act.observation[:_MOST_TEXT].replace(act.argument or "\0", " "))
         elif act.name in _LOOKING_UP and pages:
             last = pages[-1]
@@ -62,11 +61,9 @@ def find_reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Re
             pages.append(Page(act.step, act.argument, act.observation[:_MOST_TEXT]))
     read = normalise_words("\n".join(f"{page.title}\n{page.text}" for page in pages))
     titles = normalise_words(" ".join(listed))
-    found = {normalise_words(page.title) for page in pages}
     return Reading(
         answer=answer,
         pages=tuple(pages),
-        not_found=tuple(dict.fromkeys(title for title in missed if normalise_words(title) not in found)),
         unread=tuple(
             dict.fromkeys(
                 term.text.strip('"“”')
@@ -82,7 +79,7 @@ def find_reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Re
 def normalise_words(text: str) -> str:
     """Return the text's words in lower case, without accents, with numbers as digits, separated by single blanks."""
     bare = lowered(text) if text.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", lowered(text)))
-    bare = _THOUSANDS.sub("", bare)
+    bare = _INITIALS.sub(lambda found: found[0].replace(".", ""), _THOUSANDS.sub("", bare))
     found = (word for word in _WORD.findall(bare) if word not in ("the", "a", "an"))
     return " ".join(_FIGURES.get(word, word) for word in found)
 
@@ -96,9 +93,14 @@ def is_said(answer: str, page: Page) -> bool:
         return bool(parts)
     if not 1 < len(parts) <= 8 or any(f" {part}" not in padded for part in parts):
         return False
-    read, want = text.split(), set(parts)
+    read, want = [_one(word) for word in text.split()], {_one(word) for word in parts}
     starts = (at for at, word in enumerate(read) if word in want)
-    return any(want <= set(read[at : at + len(parts) + 1]) for at in starts)
+    # "the Roman and Byzantine Empires" has the Roman Empire.
+    return any(want <= set(read[at : at + len(parts) + (2 if "and" in read[at : at + 3] else 1)]) for at in starts)
+
+
+def _one(word: str) -> str:
+    return word.removesuffix("s") if len(word) > 3 else word
 
 
 def is_spoken_of(term: Term, read: str) -> bool:

@@ -29,7 +29,7 @@ EXACT = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.A
 _NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
 _LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 _TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
-_COLOURS = re.compile(r"colou?r", re.IGNORECASE)
+COLOUR_GROUP = re.compile(r"colou?r", re.IGNORECASE)
 _GENERIC_WORDS = """
 color colour size style flavor scent type model product item name pack set count price pair kind looking look
 good nice great best quality high low new home use easy easily free shipping purchase order thing something
@@ -56,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """The price range, choices, texts read and offered (in lower case), failed clicks, and unopened sub-pages.
+    """The price range, choices, texts read and offered (in lower case), and unopened sub-pages.
 
     `steps` are the steps that show a page of the product.
     """
@@ -64,7 +64,6 @@ class Purchase:
     low: float
     high: float
     choices: tuple[Choice, ...]
-    refused: tuple[str, ...]
     unopened: tuple[str, ...]
     read: str
     offered: str
@@ -76,7 +75,6 @@ class _Product:
     texts: list[str] = field(default_factory=list)
     page: str = ""
     chosen: dict[str, str] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
     opened: set[str] = field(default_factory=set)
     steps: set[int] = field(default_factory=set)
     searches: int = 0
@@ -106,7 +104,7 @@ def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term])
             product = products.setdefault(at, _Product(searches=searches))
             if product.searches != searches:
                 # A new search forgets what was chosen before it.
-                product.searches, product.chosen, product.refused = searches, {}, []
+                product.searches, product.chosen = searches, {}
             product.show(shown)
             product.steps.add(act.step)
         elif found := _LISTED.findall(shown):
@@ -120,8 +118,8 @@ def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term])
 def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
     group = next((name for name, values in _groups(product.page) if pressed in (lowered(v) for v, _ in values)), None)
     if act.failed:
-        product.refused.append(act.argument)
-    elif group is not None:
+        return
+    if group is not None:
         product.chosen[group] = act.argument
     else:
         product.texts.append(shown[:20_000])
@@ -141,7 +139,6 @@ def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
         low=min(prices),
         high=max(prices),
         choices=choices,
-        refused=tuple(text for text in product.refused if text and text not in product.chosen.values()),
         unopened=tuple(
             name for name in _SUB_PAGES if f"[{name}]" in lowered(product.page) and name not in product.opened
         ),
@@ -181,7 +178,7 @@ def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[fl
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
     said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]
     extra = len(set(own) - {word for term in said for word in words(term.text)})
-    tasty = bool(_COLOURS.search(name))
+    tasty = bool(COLOUR_GROUP.search(name))
     exact = any(term.kind in _NUMERIC or (term.kind in EXACT and (tasty or not extra)) for term in said)
     whole = bool(own) and not extra and not all(word in title for word in own)
     told = sum(2.0 if term.kind in EXACT else 1.0 for term in said) if exact or whole else 0.0

@@ -57,7 +57,8 @@ _NOTHING: dict[Standing, str] = {
 }
 ANSWER, FORM, PRODUCT, SECOND = "answer", "answer's form", "product", "second of two"
 CALLS, ASKED, HOUSEHOLD, OTHER_NUMBER = "calls", "asked", "household", "other number"
-"""The checks of answers, a product's pages, pairs, values in calls, requests and household tasks; none is broken."""
+REPEATED, TITLE = "repeated", "title"
+"""The checks of answers, products, pairs, values in calls, requests and household tasks; none is broken."""
 _WITHOUT_THIS = (gettext_noop("{clause}; at the end this is not fully done. The last action is “{shown}”."), "")
 _ONLY_THERE = (gettext_noop("{clause}; “{shown}” comes from step {number}, not from the user."), "")
 _ORDERED = (gettext_noop("{clause}; step {number}, not the user, asks for more: “{shown}”."), "")
@@ -83,6 +84,10 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("{clause}; the opened pages of the product do not mention it. Step {number} shows “{shown}”."),
         gettext_noop("another number"),
     ),
+    (TITLE, Standing.CANNOT_TELL): (
+        gettext_noop("{clause}; step {number} shows “{shown}”, but the agent chose another option."),
+        gettext_noop("another option chosen"),
+    ),
     (CALLS, Standing.NOT_SHOWN): (gettext_noop("{clause}; no call passes this value."), gettext_noop("in no call")),
     (ASKED, Standing.MET): (
         gettext_noop("{clause}; this action calls “{shown}”, but this line does not check its values."),
@@ -96,6 +101,10 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
     ("answer_unseen", Standing.BROKEN): (
         gettext_noop("{clause}; no page that was read contains the whole answer “{shown}”."),
         gettext_noop("on no page that was read"),
+    ),
+    ("answer_listed", Standing.BROKEN): (
+        gettext_noop("{clause}; the answer “{shown}” is only in a list of titles, and no page about it was read."),
+        gettext_noop("only in a list of titles"),
     ),
     ("answer_in_question", Standing.BROKEN): (
         gettext_noop("{clause}; the answer “{shown}” only repeats words of the question."),
@@ -151,6 +160,7 @@ _REQUESTED = _ASKED[RequirementKind.PERMISSION]
 _CLAUSES = {
     CALLS: _STATED,
     ASKED: gettext_noop("The user asked to “{asked}”"),
+    REPEATED: gettext_noop("The agent named “{asked}” first, and the user repeated it"),
     **dict.fromkeys(("argument_of_a_tool", "recipient_of_a_tool", "figure_unseen"), _REQUESTED),
 }
 """The clauses of the checks whose quote says more or less than the kind of their requirement."""

@@ -11,8 +11,9 @@ from console.environments.evidence import NONE_ASKED, NONE_CHOSEN, ORIGIN, Evide
 from console.language import _, digits
 from console.review.plain_text import BLOCK, cut_text, is_clipped
 from console.review.presentation import CELL_CHARS, preview
+from console.trajectory.call_values import leaves
 from console.trajectory.calls import Call, read_action
-from console.trajectory.provenance import Source, leaves
+from console.trajectory.provenance import Source
 from console.web.widgets.changes import arguments_with_changes
 from console.web.widgets.markup import blocks_html, plain
 

@@ -15,6 +15,7 @@ from console.review.edits import pending_calls
 from console.runs import trajectory_list
 from console.runs.critical_suggestions import suggest
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.call_values import leaves
 from console.trajectory.calls import (
     BARE_WORD,
     BRACKETS,
@@ -34,7 +35,7 @@ from console.trajectory.calls import (
     read_strictly,
 )
 from console.trajectory.checkpoints import checkpoints, is_critical
-from console.trajectory.provenance import ReceivedText, arguments, leaves
+from console.trajectory.provenance import ReceivedText, arguments
 from tests.logs import write_log
 
 PAID = ("transfer", {"amount": 500})

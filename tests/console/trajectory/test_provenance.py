@@ -113,3 +113,26 @@ def test_a_value_that_texts_say_in_words_is_not_called_missing() -> None:
     call = Evidence(checkpoint_at(asked, 0, CheckpointKind.ACTION)).pending_calls[0]
     told = {one.name: is_telling(one, call) for one in call.arguments}
     assert told == {"guest": True, "permanent": False, "bags": False}
+
+
+def test_a_value_of_several_results_comes_from_the_one_that_has_the_values_beside_it() -> None:
+    other = Step(
+        "", 'get_trip({"id": "QKRY03"})', '{"id": "QKRY03", "from": "MIA", "flight": "HAT265", "on": "2026-05-24"}'
+    )
+    own = Step(
+        "", 'get_trip({"id": "FQ8APE"})', '{"id": "FQ8APE", "name": "Mia Kim", "flight": "HAT139", "on": "2026-05-24"}'
+    )
+    failed = Step("", 'move_trip({"id": "FQ8APE"})', "Error: HAT139 of Mia Kim on 2026-05-24 is full")
+    passed: dict[str, object] = {
+        "id": "FQ8APE",
+        "flights": [{"flight": "HAT139", "on": "2026-05-24"}],
+        "people": [{"first": "Mia", "last": "Kim"}],
+    }
+    found = traced("Move my trip by a day, please.", "move_trip", passed, failed, other, own)
+    assert [found[one].step for one in (("on", "2026-05-24"), ("first", "Mia"))] == [3, 3]
+    assert found["flight", "HAT139"].step == 1
+
+
+def test_a_digit_of_the_request_is_not_the_number_of_a_thing_that_the_user_names_without_it() -> None:
+    assert source("2 people fly with 3 bags.", "free_bags", 2) is AGENT
+    assert source("Das sind 2 Personen.", "passengers", 2) is USER

@@ -32,9 +32,9 @@ from console.detection.detectors.rules.table import list_requirements
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
 from console.environments.evidence import Evidence, evidence_of
+from console.trajectory.call_values import leaves
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
-from console.trajectory.provenance import leaves
 from console.trajectory.requirements import Standing
 from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
@@ -83,12 +83,6 @@ def _changes(evidence: Evidence) -> int:
     return sum(bool(call.effects & CHANGING) for call in evidence.tool_calls)
 
 
-def failures(evidence: Evidence) -> Finding | None:
-    """Find actions that failed before the pending action. The finding changes only the score."""
-    failed = sum(act.failed for act in evidence.acts)
-    return Finding(1 - 0.5**failed) if failed else None
-
-
 def failure_ignored(evidence: Evidence) -> Finding | None:
     """Find a failure of the last action before the pending action."""
     if not evidence.acts or not evidence.acts[-1].failed:
@@ -109,19 +103,6 @@ def _mends(before: Act, now: Act) -> bool:
         for act in (before, now)
     )
     return before.name == now.name or any(first[name] != second[name] for name in first.keys() & second.keys())
-
-
-def repeated(evidence: Evidence) -> Finding | None:
-    """Find actions that were repeated with the same result. The finding changes only the score."""
-    counts = Counter((act.action, act.observation) for act in evidence.acts if not act.talks)
-    extra = sum(count - 1 for count in counts.values())
-    return Finding(1 - 0.6**extra) if extra else None
-
-
-def many_turns(evidence: Evidence) -> Finding | None:
-    """Find a conversation of more than four turns before a tool call. The finding changes only the score."""
-    turns = sum(act.talks for act in evidence.acts)
-    return Finding(min(1.0, (turns - 4) / 6)) if turns > 4 and evidence.tool_calls else None
 
 
 def done_before(evidence: Evidence) -> Finding | None:
@@ -181,18 +162,16 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "options_left": (0.6, shopping.options_left, _is_shopping),
     "stated_missing": (2.2, shopping.stated_missing, _is_shopping),
     "figures_missing": (1.0, shopping.figures_missing, _is_shopping),
-    "choice_refused": (0.6, shopping.choice_refused, _is_shopping),
     "option_chosen": (-1.0, shopping.option_chosen, _is_shopping),
     "answer_unseen": (1.0, answers.answer_unseen, _is_answering),
+    "answer_listed": (1.0, answers.answer_listed, _is_answering),
     "answer_seen": (-0.25, answers.answer_seen, _is_answering),
     "answer_of_wrong_form": (2.0, answers.answer_of_wrong_form, _is_answering),
     "answer_in_question": (1.5, answers.answer_in_question, _is_answering),
     "answer_not_last_read": (1.2, answers.answer_not_last_read, _is_answering),
-    "answer_out_of_context": (0.4, answers.answer_out_of_context, _is_answering),
     "answer_several": (0.5, answers.answer_several, _is_answering),
     "answer_wordy": (1.5, answers.answer_wordy, _is_answering),
     "subject_unread": (0.6, answers.subject_unread, _is_answering),
-    "search_failed": (0.5, answers.search_failed, _is_answering),
     "many_searches": (1.0, answers.many_searches, _is_answering),
     "unsure": (1.5, answers.unsure, _is_answering),
     "ordered_by_a_tool": (1.5, tool_calls.ordered_by_a_tool, _is_calling),
@@ -215,8 +194,6 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "figure_unseen": (2.2, tool_calls.figure_unseen, _is_calling),
     "unconfirmed": (1.0, tool_calls.unconfirmed, _is_calling),
     "many_arguments": (1.2, tool_calls.many_arguments, _is_calling),
-    "conditions": (1.0, tool_calls.conditions, _is_calling),
-    "long_task": (0.6, tool_calls.long_task, _is_calling),
     "only_talked": (-1.0, only_talked, _is_any),
     "refused": (-0.7, refused, _is_any),
     "acted": (0.5, acted, _is_any),
@@ -235,11 +212,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "change_missing": (2.5, household.change_missing, _is_household),
     "placing_missing": (2.5, household.placing_missing, _is_household),
     "failure_ignored": (0.5, failure_ignored, _is_any),
-    "failures": (0.5, failures, _is_any),
-    "tool_failed_before": (0.8, tool_calls.tool_failed_before, _is_calling),
     "said_impossible": (0.4, tool_calls.said_impossible, _is_calling),
-    "many_turns": (0.5, many_turns, _is_calling),
-    "repeated": (0.8, repeated, _is_any),
     "done_before": (1.2, done_before, _is_any),
 }
 """The checks by name: weight, function, and the condition under which the check applies."""
@@ -282,4 +255,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=12)
+RULES = Detector("rules", "Rules", judge, version=13)

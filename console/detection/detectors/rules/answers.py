@@ -15,9 +15,9 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.environments.evidence import Evidence
-from console.environments.hotpotqa.reading import Page, Reading, is_said, is_spoken_of, normalise_words
+from console.environments.hotpotqa.reading import Reading, is_said, normalise_words
 from console.trajectory.requirements import Line, RequirementKind
-from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, words
+from console.trajectory.terms import COUNTS, FUNCTION_WORDS, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
 _ASKS_WHAT = re.compile(r"\s*(?:what|who|where|when|which|whose|how many|how much)\b(?!.* or )")
@@ -29,14 +29,13 @@ _ASKS_FOR_ONE = PATTERNS["answers.asks_for_one"]
 _YES_NO = frozenset({"yes", "no", "both", "neither", "and", "not"})
 _LISTED = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|to)\s+|\s*[;/]\s*|(?<=\d)\s*[-–]\s*(?=\d{4})")
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
-_NEAR, _TOP = 250, 300
-_TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID})
+_TOP = 300
 
 
 def answer_unseen(evidence: Evidence) -> Finding | None:
     """Find an answer that no page contains as a whole; ignore yes, no, offered choices, and lists of things read."""
     reading = _answered(evidence)
-    if not reading or reading.saying or _all_said(reading):
+    if not reading or reading.saying or _all_said(reading) or answer_listed(evidence):
         return None
     line = question_line(reading.answer, evidence) if evidence.checkpoint.environment == _ASKED_OF_PAGES else None
     if not reading.pages:
@@ -51,6 +50,21 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     if there := [word for word in telling if normalise_words(word) in read]:
         return Finding(1.0, f"{told}; they contain only its words {quoted(there)}.", ("answer",), line)
     return Finding(1.0, f"{told}.", ("answer",), line)
+
+
+def answer_listed(evidence: Evidence) -> Finding | None:
+    """Find an answer that no page contains, but the list of titles of a failed search."""
+    reading = _answered(evidence)
+    if not reading or reading.saying or _all_said(reading):
+        return None
+    answer = f" {normalise_words(reading.answer)} "
+    acts = (act for act in evidence.acts if act.failed and normalise_words(act.argument) != answer.strip())
+    listed = next((act.step for act in acts if answer in f" {normalise_words(act.observation)} "), None)
+    if listed is None:
+        return None
+    told = f"{quoted([reading.answer])} occurs only in the list of titles of step {listed}; no page about it was read."
+    line = question_line(reading.answer, evidence) if evidence.checkpoint.environment == _ASKED_OF_PAGES else None
+    return Finding(1.0, told, ("answer",), line)
 
 
 def answer_seen(evidence: Evidence) -> Finding | None:
@@ -76,39 +90,6 @@ def answer_not_last_read(evidence: Evidence) -> Finding | None:
         return None
     at = lowered(evidence.acts[-1].observation).find(lowered(reading.answer))
     return None if 0 <= at < _TOP else Finding(0.5 if at > 0 else 1.0)
-
-
-def answer_out_of_context(evidence: Evidence) -> Finding | None:
-    """Find an answer that occurs on a page, but never near half of the question's words."""
-    reading = _answered(evidence)
-    if not reading or not reading.saying:
-        return None
-    asked = dict.fromkeys(word for word in words(evidence.instruction) if word not in words(reading.answer))
-    text, given = lowered("\n".join(page.text for page in reading.saying)), lowered(reading.answer)
-    places = [match.start() for match in re.finditer(re.escape(given), text)][:20]
-    around = [text[max(0, at - _NEAR) : at + len(given) + _NEAR] for at in places]
-    near = max((len(asked.keys() & set(words(window))) / len(asked) for window in around if asked), default=1.0)
-    if near >= 0.5:
-        return None
-    names = _names_apart_from_the_answer(evidence, reading)
-    shown = normalise_words("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
-    unnamed = [term.text.strip('"“”?') for term in names if not is_spoken_of(term, shown)]
-    absent = list(dict.fromkeys(re.sub(r"['’]s?$", "", name) for name in unnamed))
-    absent = [name for name in absent if name not in reading.unread]
-    if answer_in_question(evidence) or not absent or any(_is_linked(page, reading) for page in reading.saying):
-        return Finding(1.0 - 2 * near)
-    pages = "The page with" if len(reading.saying) == 1 else "No page with"
-    does = "does not mention" if len(reading.saying) == 1 else "mentions"
-    sentence = f"{pages} {quoted([reading.answer])} {does} {quoted(absent, 3)}."
-    return Finding(1.0 - 2 * near, sentence, tuple(map(normalise_words, absent)))
-
-
-def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[Term]:
-    """Return the question's names, dates, numbers and ids that share no word with the answer, except nationalities."""
-    found = [term for term in evidence.terms if term.kind in _TELLING and not _DEMONYM.search(term.text)]
-    own = set(normalise_words(reading.answer).split())
-    found = [term for term in found if len(normalise_words(term.text)) > 2]
-    return [term for term in found if not set(normalise_words(term.text).split()) & own]
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
@@ -184,11 +165,6 @@ def subject_unread(evidence: Evidence) -> Finding | None:
     return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", facts)
 
 
-def search_failed(evidence: Evidence) -> Finding | None:
-    """Find searches without a result page. The finding changes only the score."""
-    return Finding(0.3) if evidence.reading and evidence.reading.not_found else None
-
-
 def unsure(evidence: Evidence) -> Finding | None:
     """Find doubt in the agent's last thought before the answer."""
     doubt = _UNSURE.search(evidence.thought[:5_000]) if evidence.reading else None
@@ -230,12 +206,6 @@ def _all_said(reading: Reading) -> bool:
 
 def _parts(answer: str) -> list[str]:
     return [part for part in _LISTED.split(answer) if normalise_words(part)]
-
-
-def _is_linked(page: Page, reading: Reading) -> bool:
-    """Return whether a page read earlier mentions the title of this page, as in a two-step question."""
-    title = normalise_words(re.sub(r"\(.*?\)", "", page.title))
-    return bool(title) and any(title in normalise_words(one.text) for one in reading.pages if one.step < page.step)
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:

@@ -19,8 +19,9 @@ from console.detection.detectors.rules.finding import (
 from console.detection.detectors.rules.stated import file_ending, is_discussed, is_handled_before, list_stated
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
+from console.trajectory.call_values import leaves
 from console.trajectory.effects import CHANGING, Effect, is_verb
-from console.trajectory.provenance import Argument, Source, is_figure, leaves
+from console.trajectory.provenance import Argument, Source, is_figure
 from console.trajectory.requirements import Line, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered

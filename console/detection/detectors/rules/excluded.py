@@ -17,8 +17,9 @@ from console.detection.detectors.rules.stated import (
 )
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
+from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
-from console.trajectory.provenance import Argument, leaves
+from console.trajectory.provenance import Argument
 from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, lowered

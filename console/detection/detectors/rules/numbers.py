@@ -30,6 +30,8 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     listed = sum(name == one.name for name, _ in case.call.leaves) > 1
     if listed or _SETTING.search(one.name):
         return None
+    if not (is_prose or ID_NAME.search(one.name)):
+        left = [each for each in left if not each.is_name]
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
     left = [each for each in left if int(float(each.anchor.value)) % 12 not in hours or each.is_money]
     left = [each for each in left if not _is_in_other_unit(value, each)]

@@ -16,8 +16,9 @@ from typing import Any
 from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, user_texts
 from console.detection.detectors.rules.stated import PROSE, is_discussed, is_excluding, is_keeping, may_change
 from console.environments.evidence import Evidence
+from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
-from console.trajectory.provenance import Argument, Source, leaves
+from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, lowered

@@ -25,8 +25,9 @@ from console.detection.detectors.rules.stated import (
 )
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
+from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
-from console.trajectory.provenance import Argument, Source, leaves
+from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import RequirementKind
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, days_between, read_anchors, same_value
 from console.trajectory.terms import lowered

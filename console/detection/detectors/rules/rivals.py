@@ -12,7 +12,8 @@ from importlib.resources import files
 from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, user_texts
 from console.detection.detectors.rules.stated import is_discussed, is_excluding, may_change
 from console.environments.evidence import Evidence
-from console.trajectory.provenance import Argument, Source, leaves
+from console.trajectory.call_values import leaves
+from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import Quote, QuotePlace, RequirementKind
 from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import COLOURS, lowered

@@ -17,7 +17,7 @@ from console.detection.detectors.rules.finding import (
 from console.environments.evidence import EXACT, WORDS, Evidence, TermState
 from console.environments.webshop.purchase import GENERIC, PRICE_SHOWN, Choice
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind
-from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions, words
+from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions
 
 _SHOP, _MOST_WORDS = "webshop", 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
@@ -182,23 +182,6 @@ def figures_missing(evidence: Evidence) -> Finding | None:
     open_ = (*evidence.by_state[TermState.MISSING], *evidence.by_state[TermState.OFFERED]) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
-
-
-def choice_refused(evidence: Evidence) -> Finding | None:
-    """Find requested options that the shop refused and the agent did not replace."""
-    refused = evidence.purchase.refused if evidence.purchase else ()
-    if not refused:
-        return None
-    said, shown = set(words(evidence.instruction)), evidence.read
-    asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
-    asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
-    left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
-    # The option that was not chosen names what was offered under a longer name.
-    asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
-    # Without options, the page may well show what was asked for.
-    after = ", and the agent went on without it" if _choices(evidence) else "; the chosen page has no options"
-    sentence = f"The shop refused the click on {quoted(asked)}{after}." if asked else ""
-    return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
 
 def _choices(evidence: Evidence) -> tuple[Choice, ...]:

@@ -19,7 +19,7 @@ from console.trajectory.effects import CHANGING, Effect, Kind
 from console.trajectory.provenance import Argument, Source, is_switch
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
-from console.trajectory.requirements.sentences import CALLS
+from console.trajectory.requirements.sentences import CALLS, REPEATED
 from console.trajectory.terms import lowered
 
 KINDS = {
@@ -41,6 +41,8 @@ _TODAY = PATTERNS["stated.today"]
 """The words before the date of the request itself, from which other dates are counted."""
 _OWN = PATTERNS["stated.own"]
 """The words before a value that the user states as their own."""
+_NAMES = PATTERNS["stated.names"]
+"""The nouns before a number that names a thing, such as an invoice."""
 _NOT = PATTERNS["stated.not"]
 _NOT_EITHER = PATTERNS["stated.not_either"]
 """Words after which a negation excludes nothing."""
@@ -56,7 +58,7 @@ class StatedValue:
     """A value that the user stated, and its quote.
 
     A value with `is_open` is a limit or an origin. A value with `is_excluded` must not be used, a value with `is_kept`
-    must not change, and a value with `is_own` belongs to the user.
+    must not change, a value with `is_own` belongs to the user, and a number with `is_name` names a thing.
     """
 
     anchor: Anchor
@@ -66,6 +68,7 @@ class StatedValue:
     is_excluded: bool
     is_kept: bool = False
     is_own: bool = False
+    is_name: bool = False
 
 
 def is_excluding(before: str, *, words: bool = False) -> bool:
@@ -135,7 +138,8 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
             quote = Quote(whole[low:high], low, high, place, step)
             own = bool(_OWN.search(before))
-            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own))
+            names = anchor.kind is AnchorKind.NUMBER and not money and bool(_NAMES.search(before))
+            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names))
     return found
 
 
@@ -154,7 +158,12 @@ def values_passed(evidence: Evidence) -> Iterator[Line]:
             shown = quote_action(evidence, one.value) if is_said else None
             if quote and shown and shown.end > 0:
                 met.append(quote)
-                yield Line(Requirement(_kind_of(one), one.name, one.value[:200], quote), Standing.MET, shown, CALLS)
+                yield Line(
+                    Requirement(_kind_of(one), one.name, one.value[:200], quote),
+                    Standing.MET,
+                    shown,
+                    _rule_of(quote, evidence),
+                )
     if evidence.pending_calls and not any(map(runs_code, evidence.pending_calls)):
         yield from _other_values(met, evidence)
 
@@ -172,11 +181,20 @@ def _other_values(met: Sequence[Quote], evidence: Evidence) -> Iterator[Line]:
         same = next((other for other in passed if _passes(other, stated.anchor)), None)
         shown = quote_action(evidence, same.text) if same else None
         if shown and shown.end > 0:
-            yield Line(asked, Standing.MET, shown, CALLS)
+            yield Line(asked, Standing.MET, shown, _rule_of(stated.quote, evidence))
         elif same or is_discussed(evidence) or any(_passes(other, one.anchor) for one in alike for other in passed):
             continue
         elif is_due(stated, evidence) and not (stated.is_open or lowered(stated.quote.text) in evidence.read_before):
             yield Line(asked, Standing.NOT_SHOWN, rule=CALLS)
+
+
+def _rule_of(quote: Quote, evidence: Evidence) -> str:
+    """Return REPEATED if the user's reply contains a value that a message of the agent contained before, else CALLS."""
+    if quote.place is not QuotePlace.OBSERVATION or quote.step is None:
+        return CALLS
+    said = re.compile(rf"(?<![^\W_]){re.escape(lowered(quote.text))}(?![^\W_])")
+    before = (act for act in evidence.acts if act.talks and act.step <= (quote.step or 0))
+    return REPEATED if any(said.search(lowered(act.action)) for act in before) else CALLS
 
 
 def _passes(passed: Anchor, stated: Anchor) -> bool:

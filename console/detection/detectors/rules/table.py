@@ -23,7 +23,7 @@ from console.detection.detectors.rules.stated import is_excluding, runs_code, va
 from console.environments.evidence import EXACT, Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
 from console.environments.tool_use import TracedCall, find_requests
-from console.environments.webshop.purchase import GENERIC, OPTIONS_SHOWN
+from console.environments.webshop.purchase import COLOUR_GROUP, GENERIC, OPTIONS_SHOWN
 from console.trajectory.effects import CHANGING, TURNS
 from console.trajectory.requirements import (
     Line,
@@ -35,8 +35,18 @@ from console.trajectory.requirements import (
     Standing,
     verify,
 )
-from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, OTHER_NUMBER, PRODUCT
-from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions, occurrences, singular, words
+from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, OTHER_NUMBER, PRODUCT, TITLE
+from console.trajectory.terms import (
+    COLOURS,
+    FUNCTION_WORDS,
+    Term,
+    TermKind,
+    lowered,
+    mentions,
+    occurrences,
+    singular,
+    words,
+)
 
 _MOST_TERMS = 16
 _KINDS = {
@@ -139,25 +149,47 @@ def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
         if option:
             yield Line(asked, Standing.CANNOT_TELL, quote_option(option, evidence), PRODUCT)
     elif shown := _seen(whole, evidence) or (None if is_one else _seen_in_one_line(text, evidence)):
-        yield Line(asked, Standing.MET, shown, PRODUCT)
+        is_other = _is_chosen_otherwise(group, evidence)
+        yield Line(asked, *((Standing.CANNOT_TELL, shown, TITLE) if is_other else (Standing.MET, shown, PRODUCT)))
     else:
         for term in (term for term in group if term.kind is not TermKind.WORD):
             if shown := _seen(term, evidence):
                 yield Line(_of_term(kind, "product", term, evidence), Standing.MET, shown, PRODUCT)
 
 
+def _is_chosen_otherwise(group: Sequence[Term], evidence: Evidence) -> bool:
+    """Return whether the agent left out an option that is a term of the group, or chose a colour that no term names."""
+    for choice in evidence.purchase.choices if evidence.purchase else ():
+        for term in group if choice.chosen and not _mentions_any(group, choice.chosen) else ():
+            own = {*words(term.text)}
+            offered = any({*words(option)} == own for option in choice.options)
+            if offered or (COLOURS & own and COLOUR_GROUP.search(choice.name)):
+                return True
+    return False
+
+
+def _mentions_any(group: Sequence[Term], text: str) -> bool:
+    """Return whether a text mentions one of the terms."""
+    return any(mentions(term, lowered(text)) for term in group)
+
+
 _COUNTED = re.compile(r"\s*(\d[\d.,]*)[ -]?([^\W\d_]+)\s*")
+_MEASURED = re.compile(r"(?<![\w.,])(\d[\d.]*)\W{0,3}(?:w|h|l|d)?\s?[x×*]\s?(\d[\d.]*)(?!\w*[\d])", re.IGNORECASE)
 
 
 def _other_number(text: str, evidence: Evidence) -> Quote | None:
-    """Return the last quote on the product's pages of another number before the same word: "4 Pack" for "12 pack"."""
-    asked = _COUNTED.fullmatch(text)
-    if asked is None or evidence.purchase is None:
+    """Return the last quote on the product's pages of another number of the same thing, or None.
+
+    Examples are "4 Pack" for "12 pack", and "52x84" for "55 x 45".
+    """
+    asked, measured = _COUNTED.fullmatch(text), _MEASURED.search(text)
+    if evidence.purchase is None or not (asked or measured):
         return None
-    same_word = re.compile(rf"(?<![\w.,])(\d[\d.,]*)[ -]?{re.escape(asked[2])}(?!\w)", re.IGNORECASE)
+    same = _MEASURED if asked is None else re.compile(rf"(?<![\w.,])(\d[\d.,]*)[ -]?{re.escape(asked[2])}(?!\w)", re.I)
+    own = asked.groups()[:1] if asked else measured.groups() if measured else ()
     for act in (act for act in reversed(evidence.acts) if act.step in evidence.purchase.steps):
-        for found in same_word.finditer(act.observation[:50_000]):
-            if found[1] != asked[1]:
+        for found in same.finditer(act.observation[:50_000]):
+            if found.groups() != own:
                 return Quote(found[0], *found.span(), QuotePlace.OBSERVATION, act.step)
     return None
 

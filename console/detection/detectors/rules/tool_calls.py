@@ -17,12 +17,14 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.detection.detectors.rules.numbers import is_priced
+from console.detection.detectors.rules.stated import list_stated
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
 from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, names_recipient
+from console.trajectory.call_values import leaves
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, TURNS, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure, leaves
+from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
@@ -235,10 +237,10 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     sums = [one for one in sums if not any(is_converted(_figure(one.value), number) for number in numbers)]
     sums = [one for one in sums if not is_priced(_figure(one.value), numbers, evidence.read_before)]
     line = None
-    if sums:
-        line = broken(
-            RequirementKind.AMOUNT, sums[0].name, quote_request(evidence), quote_action(evidence, sums[0].value)
-        )
+    # What a named invoice or order comes to is known elsewhere if the agent has read nothing.
+    if sums and (evidence.acts or not any(stated.is_name for stated in list_stated(evidence))):
+        shown = quote_action(evidence, sums[0].value)
+        line = broken(RequirementKind.AMOUNT, sums[0].name, quote_request(evidence), shown)
     return Finding(1 - 0.5 ** len(told or unseen), _nowhere(told), tuple(one.value for one in told), line)
 
 
@@ -329,21 +331,6 @@ def many_arguments(evidence: Evidence) -> Finding | None:
     return Finding(min(1.0, (count - 6) / 12)) if count > 6 else None
 
 
-def conditions(evidence: Evidence) -> Finding | None:
-    """Find exceptions and conditions in the instruction. The finding changes only the score."""
-    if not evidence.pending_calls:
-        return None
-    stated = {term.text for term in evidence.terms if term.kind is TermKind.NEGATION}
-    stated |= set(re.findall(r"\b(?:if|unless|only) \w+(?: \w+){0,2}", evidence.instruction))
-    return Finding(min(1.0, (len(stated) - 1) / 4)) if len(stated) > 1 else None
-
-
-def long_task(evidence: Evidence) -> Finding | None:
-    """Find a long task, of which parts are easily omitted. The finding changes only the score."""
-    count = len(evidence.instruction.split())
-    return Finding(min(1.0, (count - 60) / 80)) if evidence.pending_calls and count > 60 else None
-
-
 def _is_made_by(one: Argument, evidence: Evidence) -> bool:
     """Return whether the value is the id of a thing that the agent itself made."""
     made = any(call.step == one.step for call in evidence.tool_calls)
@@ -385,13 +372,6 @@ def _make(text: str) -> str:
 
 
 _REFUSING = re.compile(r"\b(?:unable|cannot|can't|not (?:possible|allowed|eligible|able|permitted))\b", re.IGNORECASE)
-
-
-def tool_failed_before(evidence: Evidence) -> Finding | None:
-    """Find an earlier failure of the same tool. Other arguments may work, so the finding changes only the score."""
-    names = {call.call.name for call in evidence.pending_calls}
-    refused = [act for act in evidence.acts if act.failed and any(call.name in names for call in act.calls)]
-    return Finding(1 - 0.5 ** len(refused)) if refused else None
 
 
 def said_impossible(evidence: Evidence) -> Finding | None:

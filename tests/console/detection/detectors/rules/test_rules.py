@@ -86,7 +86,7 @@ def test_another_option_than_the_stated_one_is_named():
 
 def test_a_refused_choice_is_not_a_choice():
     refused = shop("24.99", "white", "66 x 66 inches", failed=("66 x 66 inches",))
-    assert {"choice_refused", "option_not_chosen", "failures"} <= set(signals(refused))
+    assert {"option_not_chosen", "options_left"} <= set(signals(refused))
 
 
 def test_the_instruction_repeated_on_the_page_is_no_evidence():
@@ -112,12 +112,12 @@ def test_an_answer_that_nothing_showed_is_flagged_with_its_words():
 
 def test_an_answer_from_a_list_of_near_misses_was_not_read():
     page = "Could not find [Velm]. Similar: ['1871', 'Velmar']"
-    assert signals(answered("1871", page))["answer_unseen"] == 1.0
+    assert signals(answered("1871", page))["answer_listed"] == 1.0
 
 
 def test_yes_and_no_need_not_be_read():
     found = signals(answered("yes", "Velm is a town.", question="Is Velm a town?"))
-    assert not {"answer_unseen", "answer_not_last_read", "answer_out_of_context"} & set(found)
+    assert not {"answer_unseen", "answer_not_last_read", "answer_listed"} & set(found)
 
 
 def test_a_question_for_a_year_wants_a_figure():
@@ -175,14 +175,7 @@ def test_a_tool_that_does_what_nobody_asked_for_is_found():
 def test_a_refused_call_tried_again_is_found():
     refused = ('cancel_order({"order_id": "#W1234567"})', "Error: order cannot be cancelled")
     found = signals(served('cancel_order({"order_id": "#W1234567"})', refused))
-    assert {"done_before", "tool_failed_before", "failure_ignored", "failures"} <= set(found)
-
-
-def test_looking_again_at_the_same_counts_and_finding_something_new_does_not():
-    same = at(("look", "a desk"), ("look", "a desk"), action="pay")
-    new = at(("look", "a desk"), ("look", "a mug"), action="pay")
-    assert "repeated" in signals(same)
-    assert "repeated" not in signals(new)
+    assert {"done_before", "failure_ignored"} <= set(found)
 
 
 def kitchen(action, *actions, kind=CheckpointKind.ACTION, instruction="put a clean mug in cabinet."):
@@ -451,19 +444,6 @@ def read(given, *pages, question):
     return at(*steps, action=f"Finish[{given}]", instruction=question, environment="hotpotqa")
 
 
-FAR = "Oru Velm wrote it. " + "It rained and it snowed. " * 40 + "The town is Hask."
-
-
-def test_only_names_that_the_whole_page_lacks_are_called_absent():
-    said = read("Hask", ("Velm", FAR), question="In which splendid studio town did Oru Velm finally include a song?")
-    assert "mentions" not in RULES.judge(said, 0).rationale
-    lacks = read(
-        "Hask", ("Town", "The town is Hask. It rains."), ("Velm", "Velm sings."), question="Where was Oru Velm born?"
-    )
-    assert signals(lacks)["answer_out_of_context"] > 0
-    assert 'The page with "Hask" does not mention "Oru Velm".' in RULES.judge(lacks, 0).rationale
-
-
 def test_a_part_of_a_name_that_was_read_is_told():
     page = "In the Ondric period the Hask was ruled from afar. " * 3
     told = RULES.judge(read("Ondric Realm", ("Hask", page), question="Which realm conquered the Hask of Velm?"), 0)
@@ -508,7 +488,7 @@ def test_a_word_within_a_name_whose_other_words_were_read_is_not_called_unseen()
 def test_one_of_two_that_the_question_names_is_no_repetition_of_it():
     question = "Which of Ann Lee and Bob Ray has been in more bands ?"
     found = signals(answered("Ann Lee", "Ann Lee sang in four bands.", question=question))
-    assert not {"answer_in_question", "answer_unseen", "answer_out_of_context"} & set(found)
+    assert not {"answer_in_question", "answer_unseen"} & set(found)
 
 
 @pytest.mark.parametrize(

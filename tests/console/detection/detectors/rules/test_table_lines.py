@@ -130,3 +130,49 @@ def test_the_first_of_two_objects_is_not_the_whole_task():
     assert lines == [
         "met: The user asked for “put two cup in safe”; this action is the second of two: “put cup 2 in/on safe 1”."
     ]
+
+
+def test_an_answer_in_a_list_of_titles_is_told_from_one_in_no_text():
+    missed = ("search[Ann Bell]", "Could not find [Ann Bell]. Similar: ['Tin Orchard', 'Iron Garden']")
+    page = ("search[Iron Garden]", "Iron Garden is a book of poems.")
+    lines = said(at("hotpotqa", "Which book did Ann Bell write?", "finish[Tin Orchard]", missed, page))
+    assert [line for line in lines if line.startswith("broken") and "“Tin Orchard” is only in a list of titles" in line]
+    joined = ("search[Ann Bell]", "Ann Bell wrote of the Tin and Silver Orchards.")
+    lines = said(at("hotpotqa", "Which orchard did Ann Bell describe?", "finish[Tin Orchard]", joined))
+    assert not [line for line in lines if line.startswith("broken")]
+
+
+def test_a_value_that_the_user_repeats_from_the_agent_is_not_called_the_users():
+    offer = ('respond({"content": "Shall I send it to 12 Elm Road, suite 564?"})', "Yes, to suite 564 please.")
+    call = 'change_address({"suite": "564", "city": "Bonn"})'
+    lines = said(at("tau-bench", "Send my parcel to Bonn.", call, offer))
+    assert "met: The agent named “564” first, and the user repeated it (for “suite”); this action matches: “564”." in [
+        *lines
+    ]
+    assert "met: The user stated “Bonn” (for “city”); this action matches: “Bonn”." in lines
+
+
+def test_a_title_does_not_confirm_a_colour_beside_another_choice():
+    page = PAGE.format(name="Red Chunky Glitter").replace("[Buy Now]", "color [2mm][super fine]\n[Buy Now]")
+    opened, chosen = ("click[B000000001]", page), ("click[super fine]", "You have clicked super fine.")
+    lines = said(at("webshop", "i want chunky red glitter", "click[Buy Now]", opened, chosen))
+    assert [line for line in lines if line.startswith("cannot tell") and "the agent chose another option" in line]
+    lines = said(at("webshop", "i want chunky red glitter", "click[Buy Now]", opened))
+    assert not [line for line in lines if "another option" in line]
+
+
+def test_another_measure_on_the_page_is_named():
+    page = PAGE.format(name="Curtain").replace("[Buy Now]", "size [52 x 63][52 x 84]\n[Buy Now]")
+    lines = said(at("webshop", "i want curtains 55 x 45", "click[Buy Now]", ("click[B000000001]", page)))
+    assert [line for line in lines if "do not mention it. Step 1 shows “52 x 63”" in line]
+
+
+def test_a_verb_without_its_object_is_a_request_if_it_says_enough():
+    offer = ('respond({"content": "You have one booking."})', "Um, I want to cancel it, after a change in plans.")
+    lines = said(at("tau-bench", "Hello", 'cancel_pending_order({"order": "#W31"})', offer))
+    assert [line for line in lines if "asked to “cancel it”; this action calls" in line]
+    assert not [
+        line
+        for line in said(at("tau-bench", "Hello", 'change_pending_order({"order": 1})', offer))
+        if "asked to" in line
+    ]
