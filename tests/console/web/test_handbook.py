@@ -46,7 +46,7 @@ SMALL = {
 SHORTER = {
     "demo": ["--no-serve"],
     "study power": ["--simulations", "2"],
-    "study preset run": ["--tasks", "2"],
+    "study preset run": ["--tasks", "1"],
 }
 
 
