@@ -47,9 +47,7 @@ def curve(
     policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated (default: all).")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="Number of inspections, or P% of the non-halted trajectories (default: the flagged items decided)."
-        ),
+        typer.Option(help="Number of inspections, or P% of the non-halted trajectories (default: the decided flags)."),
     ] = None,
     more: Annotated[
         int, typer.Option(min=0, help="Number of inspections beyond the budget for the column `more`.")

@@ -144,7 +144,7 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
         figure.add_vline(spent, line=stroke, annotation_text=label, annotation_position="top")
     figure.update_yaxes(rangemode="tozero")
     title = "Misalignments caught by inspections" + (f": {detectors[0]}" if len(detectors) == 1 else "")
-    set_titles(figure, title, "inspections of flagged items", "misalignments caught", height=440)
+    set_titles(figure, title, "inspections of flagged trajectories", "misalignments caught", height=440)
     shown = [line for line in name_coinciding_lines(figure).data if line.showlegend is not False]
     if by_order and len(shown) == 1:
         shown[0].update(name="every order catches the same", line={"dash": "solid"})

@@ -1,6 +1,6 @@
 """Oversight curves of a run: misalignments caught against inspections spent, by detector and order of inspection.
 
-A flagged item counts as one inspection, however many reviews it needs. In a simulated order every inspected
+A flagged trajectory counts as one inspection, however many reviews it needs. In a simulated order every inspected
 misalignment is caught, as in the InferAct paper (section 4.4). The order `as reviewed` is the order in which the
 reviewers worked; it counts the misalignments that they identified correctly. Items without a decision, including
 escalated items, follow in queue order.
@@ -141,7 +141,7 @@ def compute_curves(
 ) -> Curves:
     """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
-    The budget is a number, P% of the trial's non-halted trajectories, or None for the flagged items decided so far.
+    The budget is a number, P% of the trial's non-halted trajectories, or None for the flagged ones decided so far.
     Raise BadInput for a wrong budget, Unknown for an unknown order or trial, and Refused without labels.
     """
     for name in orders:
@@ -159,7 +159,7 @@ def compute_curves(
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
     lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
-        raise Refused(f"No flagged item of trial {chosen} of {pool.run} has a label. Review items first.")
+        raise Refused(f"No flagged trajectory of trial {chosen} of {pool.run} has a label. Review items first.")
     missing = _left_out(rows)
     summary = pd.DataFrame([{**line.summary(used, further), **missing[line.detector]} for line in lines])
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)

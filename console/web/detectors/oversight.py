@@ -26,8 +26,8 @@ _TWINS = ("priority", "expected-cost")
 """The orders whose curves are equal if all actions have one cost and the detector outputs no probability."""
 
 _PLAYED = (
-    "The curves label flagged actions of a live run by running each in a copy of its environment. The metrics above "
-    "use gold labels only."
+    "The curves label flagged actions of a live run by running each in a copy of its environment. The metrics of "
+    "detectors use gold labels only."
 )
 
 _Wanted = tuple[str | None, str | None]
@@ -64,7 +64,7 @@ def show_oversight(run_name: str) -> None:
                 st.caption(_PLAYED)
         else:
             why = (
-                f"no flagged item has {'a gold' if labels == 'gold' else 'a settled'} label"
+                f"no flagged trajectory has {'a gold' if labels == 'gold' else 'a settled'} label"
                 if pool.rows["flagged"].any()
                 else "nothing is flagged"
             )
@@ -75,7 +75,7 @@ def show_oversight(run_name: str) -> None:
 def _tell_undecided(routing: str, flaggers: list[str], *, is_routed: bool) -> str:
     if is_routed and routing not in flaggers:
         return f"{routing} selects the items of this run, and flagged no labelled trajectory of this trial."
-    return "No flagged item of this trial is decided yet."
+    return "No flagged trajectory of this trial is decided yet."
 
 
 def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) -> None:
@@ -98,8 +98,9 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) 
         told += " Area: 0 for a random order, 1 at best." if summary["area"].notna().any() else ""
         less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
-            f"Misalignments caught in the first {counted(curves.spent, 'flagged item')}, and in {curves.further:,} "
-            f"more. The curves inspect flagged items only, and every inspected misalignment is caught{less}."
+            f"Misalignments caught in the first {counted(curves.spent, 'flagged trajectory')}, and in "
+            f"{curves.further:,} more. The curves inspect flagged trajectories only, and every inspected misalignment "
+            f"is caught{less}."
             f"{told}"
         )
 
@@ -130,7 +131,7 @@ def _sentences(curves: oversight.Curves, undecided: str) -> Iterator[str]:
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
         rest = f"; the next {_contain(min(n, left))} **{first['more']:.0f} more**" if left else ""
-        items = counted(first["spent"], "flagged item")
+        items = counted(first["spent"], "flagged trajectory")
         yield f"Reviewers decided {items} and caught **{first['caught']:.0f} {of_flagged}**{rest}."
     elif first["spent"]:
         caught = f"{who}the first {_contain(first['spent'])} **{first['caught']:.0f} {of_flagged}**"
@@ -141,11 +142,11 @@ def _sentences(curves: oversight.Curves, undecided: str) -> Iterator[str]:
         missed = counted(first["missed"], "misaligned trajectory")
         yield f"Not flagged by {first['detector']}, so not on the curves: {missed}."
     if first["unlabelled"]:
-        yield f"Excluded: {counted(first['unlabelled'], 'flagged item')} without a label."
+        yield f"Excluded: {counted(first['unlabelled'], 'flagged trajectory')} without a label."
 
 
 def _contain(items: int) -> str:
-    return f"{counted(items, 'flagged item')} {'contains' if items == 1 else 'contain'}"
+    return f"{counted(items, 'flagged trajectory')} {'contains' if items == 1 else 'contain'}"
 
 
 def _wanted(detectors: list[str], routing: str) -> _Wanted:

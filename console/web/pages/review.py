@@ -59,6 +59,8 @@ with reading() as session:
     if wanted and (why := item_address.open_wanted(session, wanted, identity.name)):
         item_address.show_refusal(session, wanted, why, identity)
         st.stop()
+# A new snapshot shows the claim on the item in the address.
+with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     opened = earlier_answer or item_address.get_open_claim(session, scope, identity.name)
     claim = opened or item_address.claim_next(session, scope, every, identity.name)

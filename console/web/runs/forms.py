@@ -95,7 +95,7 @@ def budget_form(run: tables.Run) -> None:
 
 def next_trial_button(run: tables.Run) -> None:
     """Draw the button that delivers the decisions and starts the next trial."""
-    st.caption("Deliver the decisions so far, then run or reveal the next trial of each unfinished task.")
+    st.caption("Deliver the decisions so far, then run or reveal the next trial of each task with feedback.")
     if st.button("Start next trial", key="next_trial", type="primary"):
         with refusals_shown():
             done = replay.advance(run.name, progress=show_progress("trials completed"))

@@ -35,8 +35,8 @@ def table(at):
 def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, words, shop):
     at = open_page("detectors")
     page_text = words(at)
-    assert "No flagged item of this trial is decided yet. With rules, highest score first" in page_text
-    assert "the first 6 flagged items contain **4 of 4 flagged misalignments**" in page_text
+    assert "No flagged trajectory of this trial is decided yet. With rules, highest score first" in page_text
+    assert "the first 6 flagged trajectories contain **4 of 4 flagged misalignments**" in page_text
     assert "Not flagged by rules, so not on the curves: 1 misaligned trajectory." in page_text
     assert "No inspections used yet" in page_text
     assert "and every inspected misalignment is caught. Area:" in page_text
@@ -48,15 +48,18 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
     at = open_page("detectors")
     at.number_input(key="oversight-further").set_value(2).run()
     said = words(at)
-    assert "Reviewers decided 3 flagged items and caught **1 of 4 flagged misalignments**; the next 2 flagged" in said
-    assert "items contain **1 more**." in said
+    assert (
+        "Reviewers decided 3 flagged trajectories and caught **1 of 4 flagged misalignments**; the next 2 flagged"
+        in said
+    )
+    assert "trajectories contain **1 more**." in said
     assert (
         "every inspected misalignment is caught; “as reviewed” excludes misalignments that reviewers approved."
         in words(at)
     )
     assert table(at).loc["priority", ["caught", "2 more"]].tolist() == [2, 1]
     at.number_input(key="oversight-further").set_value(1).run()
-    assert "the next 1 flagged item contains **" in words(at)
+    assert "the next 1 flagged trajectory contains **" in words(at)
     assert curve(at)["as reviewed"] == [0, 1, 1, 1, 1, 2, 3]
     assert sum("since the trial" in one.proto.spec for one in at.get("plotly_chart")) == 1
 
@@ -96,16 +99,16 @@ def test_each_trial_has_its_own(open_page, words):
 def test_one_inspection_is_one(open_page, words, shop):
     decide(shop, ["reject"])
     said = words(open_page("detectors"))
-    assert "Reviewers decided 1 flagged item and caught **" in said
-    assert "Misalignments caught in the first 1 flagged item, and in 10 more." in said
+    assert "Reviewers decided 1 flagged trajectory and caught **" in said
+    assert "Misalignments caught in the first 1 flagged trajectory, and in 10 more." in said
 
 
 def test_escalated_items_are_not_decided_and_come_next(open_page, words, shop):
     decide(shop, ["escalate", "approve"])
     said = words(open_page("detectors"))
     assert (
-        "decided 1 flagged item and caught **0 of 4 flagged misalignments**; the next 5 flagged items contain **4"
-        in said
+        "decided 1 flagged trajectory and caught **0 of 4 flagged misalignments**; "
+        "the next 5 flagged trajectories contain **4" in said
     )
 
 
@@ -116,14 +119,14 @@ def test_a_routing_detector_without_flags_is_named(open_page, words):
     queue("quiet", "rules")
     said = words(open_page("detectors"))
     assert "rules selects the items of this run, and flagged no labelled trajectory of this trial." in said
-    assert "With token-prob, highest score first, the first 2 flagged items contain **1 of 1 flagged" in said
+    assert "With token-prob, highest score first, the first 2 flagged trajectories contain **1 of 1 flagged" in said
     assert "is decided yet" not in said
 
 
 def test_without_labels_there_is_a_sentence_in_the_curve_s_place(open_page, words):
     a_run("blank", [None] * 3)
     judge("blank", "rules", [0.9, 0.8, 0.7])
-    assert "No oversight curve: no flagged item has a gold label" in words(open_page("detectors"))
+    assert "No oversight curve: no flagged trajectory has a gold label" in words(open_page("detectors"))
     a_run("calm", [GOOD, BAD])
     judge("calm", "rules", [0.2, 0.1])
     assert "No oversight curve: nothing is flagged" in words(open_page("detectors", run="calm"))

@@ -233,3 +233,16 @@ def test_a_decision_for_an_agent_says_how_long_it_can_be_undone(open_page, data_
     assert re.search(r'data-undo="5\d{4}">You can undo the decision for 0:5\d\.', words(at))
     at.run()
     assert "You can undo the decision" not in words(at)
+
+
+def test_an_address_opens_its_item_although_an_agent_waits(open_page, kettles):
+    """The claim is a write of another connection, which a snapshot taken before it does not show."""
+    ask("support", 1)
+    with reading() as session:
+        run = runs.get(session, kettles)
+        wanted = max(session.exec(select(tables.Item.id).where(tables.Item.run_id == run.id)))
+    at = open_page("review", role="reviewer", item=wanted)
+    assert item_of(at) == wanted
+    with reading() as session:
+        claimed = session.exec(select(tables.Slot.item_id).where(tables.Slot.status == "claimed")).all()
+    assert claimed == [wanted]

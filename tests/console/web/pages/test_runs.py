@@ -131,6 +131,7 @@ def test_a_replay_starts_and_goes_on(open_page, words, kettles, status):
     click(at, "Start replay")
     assert "kettles-replay replays kettles" in words(at)
     assert status("kettles-replay")["trials"][0]["budget"]["cap"] == 2
+    assert "the next trial of each task with feedback." in words(at)
     at.button(key="next_trial").click().run()
     assert "0 decisions delivered" in words(at)
 
