@@ -180,7 +180,7 @@ def _read_as(
     importer = IMPORTERS[report.format]
     spool = Spool(report, masker=None if choice.has_secrets else Masker())
     spool.critical = {} if patterns else dict.fromkeys(importer.critical)
-    account = OwnAccount() if importer.accounts else Explained()
+    account = OwnAccount() if importer.accounts else Explained(path.stat().st_size)
     try:
         for record in records:
             report.read += 1

@@ -103,6 +103,8 @@ class CallCount:
     most: array[int] = field(default_factory=lambda: array("i", bytes(4 * _SLOTS)))
     names: dict[int, str] = field(default_factory=dict)
     total_read: int = 0
+    total_least: int = 0
+    total_most: int = 0
     empty_answers: int = 0
     by_name: Counter[str] = field(default_factory=Counter)
     least_by_name: Counter[str] = field(default_factory=Counter)
@@ -152,6 +154,7 @@ class CallCount:
                 ids[key] = count
         for key, count in ids.items():
             self.most[key & (_SLOTS - 1)] += count
+            self.total_most += count
 
     def _close(self, group: Counter[tuple[str, int]]) -> None:
         for told, count in group.items():
@@ -207,6 +210,7 @@ class CallCount:
             self.seen[place >> 3] |= 1 << (place & 7)
             if told.call_id or not self.least[slot]:
                 self.least[slot] += 1
+                self.total_least += 1
                 self.least_by_name[told.name] += 1
 
     def tell_written(self, text: str) -> None:
@@ -215,7 +219,7 @@ class CallCount:
 
     def told(self) -> CallsTold:
         """Return the numbers of counted and imported calls, with the lost, doubled and changed calls."""
-        found = CallsTold(read=self.total_read, least=max(sum(self.least), len(self.written)), most=sum(self.most))
+        found = CallsTold(read=self.total_read, least=max(self.total_least, len(self.written)), most=self.total_most)
         found.empty_answers = self.empty_answers
         if self.renames or len(self.written) > found.read:
             found.lost = max(0, found.least - found.read)

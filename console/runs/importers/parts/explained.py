@@ -20,8 +20,9 @@ _BROKEN = re.compile(r"([\w.:/-]+)\((.*)\)\Z")
 class Explained:
     """The text lines of trajectories as hash bits, and the imported calls."""
 
-    def __init__(self) -> None:
-        self.lines, self.extra = bytearray(_BITS // 8), bytearray()
+    def __init__(self, size: int = _BITS) -> None:
+        """Prepare for a file of `size` bytes; for a small file, clearing all bits would take most of the time."""
+        self.lines, self.extra = bytearray(min(_BITS, 2 ** max(16, (4 * size).bit_length())) // 8), bytearray()
         self.calls = CallCount()
         self.trajectories = 0
 
@@ -64,7 +65,7 @@ class Explained:
     def _keep(self, one: Trajectory) -> None:
         held = [one.extra, one.gold, one.source, *(step.extra for step in one.steps if step.extra)]
         if any(held):
-            self.extra = self.extra or bytearray(_BITS // 64)
+            self.extra = self.extra or bytearray(max(2**13, len(self.lines) // 8))
             for value in held:
                 _mark_value(value, self.extra)
 
