@@ -24,6 +24,8 @@ Query = Callable[..., Hashable]
 
 _EVERY_S = 0.5
 _AFTER_FAILURE_S = 5.0
+_SHARED_PER_S = 10
+"""The reruns of shared fragments per second over all tabs: each tab's would else grow with the number of tabs."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ class _Watch:
     pause_s: float
     latest: Hashable
     not_before_s: float
+    is_stale: bool = True
+    """Whether the database changed since the query ran; a new fragment read the database before its watch began."""
 
 
 _watches: WeakKeyDictionary[AppSession, dict[str, _Watch]] = WeakKeyDictionary()
@@ -46,28 +50,34 @@ _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
 _changes = [0]
 _stopped = threading.Event()
-_new = threading.Event()
-"""The signal of a new watch. Its query runs at once, because its fragment read the database before the watch began."""
 
 
-def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s: float = _EVERY_S) -> None:
+def rerun_on_change(
+    query: Query, *arguments: Hashable, shows: Hashable, pause_s: float = _EVERY_S, shared: bool = False
+) -> None:
     """Run the calling fragment again if `query` no longer returns `shows`, at most every `pause_s` seconds.
 
-    A tab may have several such fragments. Do nothing if no server runs.
+    The pause of a `shared` fragment, which every tab has, grows with the number of tabs. A tab may have several such
+    fragments. Do nothing if no server runs.
     """
     running = current_fragment()
     if running is None:
         return
     tab, fragment = running
-    not_before_s = time.monotonic() + pause_s
     with _guard:
+        pause_s = share_pause(pause_s, len(_watches)) if shared else pause_s
+        not_before_s = time.monotonic() + pause_s
         watch = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s)
         _watches.setdefault(tab, {})[fragment.fragment_id] = watch
-        _new.set()
         if not (_watcher and _watcher[0].is_alive()):
             _stopped.clear()
             _watcher[:] = [threading.Thread(target=_watch_database, name="live-fragments", daemon=True)]
             _watcher[0].start()
+
+
+def share_pause(pause_s: float, tabs: int) -> float:
+    """Return the pause in seconds of each of so many tabs, so that together they run a fragment ten times a second."""
+    return max(pause_s, tabs / _SHARED_PER_S)
 
 
 def stop_watching() -> None:
@@ -102,9 +112,9 @@ def _watch(url: str) -> None:
         while _is_needed() and database_url() == url:
             news = changed()
             _changes[0] += news
-            if news or _new.is_set():
-                _new.clear()
-                _run_queries()
+            for _, watch in _list_watches() if news else ():
+                watch.is_stale = True
+            _run_queries()
             _schedule_reruns()
             _stopped.wait(_EVERY_S)
 
@@ -128,12 +138,15 @@ def _list_watches() -> list[tuple[AppSession, _Watch]]:
 
 def _run_queries() -> None:
     known: dict[Hashable, Hashable] = {}
+    due = [watch for _, watch in _list_watches() if watch.is_stale and time.monotonic() >= watch.not_before_s]
+    if not due:
+        return
     with reading() as session:
-        for _, watch in _list_watches():
+        for watch in due:
             question = (watch.query, watch.arguments)
             if question not in known:
                 known[question] = watch.query(session, *watch.arguments)
-            watch.latest = known[question]
+            watch.latest, watch.is_stale = known[question], False
 
 
 def _schedule_reruns() -> None:

@@ -46,7 +46,7 @@ def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
         st.rerun()
     with reading() as session:
         now = _news(session, reviewer, reviews)
-    rerun_on_change(_news, reviewer, reviews, shows=now)
+    rerun_on_change(_news, reviewer, reviews, shows=now, shared=True)
     st.set_page_config(page_title=f"{f'({now.pending}) ' if now.pending else ''}{title} · InferAct Console")
     said = ngettext("{count} item is pending", "{count} items are pending", now.pending).format(count=now.pending)
     component("arrival_watch", html="<p></p>")(

@@ -37,10 +37,10 @@ def drill(copy, into):
 @pytest.mark.at_length
 @BOTH
 def test_each_backup_of_a_busy_database_is_restored_whole(url, stock, tmp_path):
-    stock(url, 1_500)
+    stock(url, 400)
     made = []
-    with playing(Queue(url), tmp_path, 4, 5.0):
-        for number in range(10):
+    with playing(Queue(url), tmp_path, 4, 3.0):
+        for number in range(6):
             time.sleep(0.2)
             made.append((now_ms(), backup(url, tmp_path / f"{number}.backup")))
             close(url)
