@@ -26,7 +26,6 @@ INVALID = "Invalid action."
 _SITE = "http://pages.invalid/"
 _CALL = re.compile(r"(click|scroll|goto|note_down|answer)\[(.*)\]", re.DOTALL)
 _TYPE = re.compile(r"type\[([^\[\]]*)\]\[(.*)\]", re.DOTALL)
-_NOT_SENT = "The page tried to send data. No critical pattern names this action, so nothing was sent."
 _LOOKS, _PAUSE_MS = 60, 50
 _LINES = 60
 """The number of lines of a page that are shown at a time."""

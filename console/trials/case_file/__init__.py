@@ -4,9 +4,8 @@ The page contains the run's audit chain with every event. A script in the page a
 again. Each written file is recorded in the audit log with its digest, so that a changed file is not mistaken for it.
 """
 
-from console.trials.case_file.checking import CheckedFile, check_case_file
 from console.trials.case_file.contents import CaseFile, Section, gather
-from console.trials.case_file.writing import make_case_file, render_case_file, write_case_file
+from console.trials.case_file.writing import CheckedFile, check_case_file, make_case_file, write_case_file
 
 __all__ = [
     "CaseFile",
@@ -15,6 +14,5 @@ __all__ = [
     "check_case_file",
     "gather",
     "make_case_file",
-    "render_case_file",
     "write_case_file",
 ]
