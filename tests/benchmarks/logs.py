@@ -8,6 +8,12 @@ of its checkpoints; halted, carried-over and unlabelled ones, and those without 
 stands once within its source and once learnt on all other sources (AP by steps / AUC / Macro-F1, and the false alarms
 and misses on cases not learnt from), beside controls that only know a record's form. A star marks the highest AP whose
 interval excludes the next.
+
+`--across --leave-out` takes each kind of log in turn as if nothing had been written for it: the readers of its pages
+and the checks made on it are off everywhere, its records have the environment `generic`, and the weights of all other
+checks are learnt anew on the other kinds (ridge towards 1 with the check's sign). For hand-written rules, "without it"
+cannot mean more: word lists and patterns that several kinds share stay, whoever met a word first, and so do thresholds
+inside of checks and the knowledge that a check exists at all. So the figures are an upper bound for a new kind of log.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +31,13 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from console.analysis.metrics.ranking_curves import rank_cases, roc_auc
 from console.detection.detectors import detector
+from console.detection.detectors.rules import CHECKS
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
 from console.detection.evaluation import across
 from console.environments import environment
+from console.environments.evidence import evidence_of
 from console.errors import Refused
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
@@ -49,6 +58,35 @@ DEFAULT = (
     "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
 )
 SOURCES = (*DEFAULT, "rjudge/rjudge.even.jsonl")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What was written for one kind of log: the readers of its pages, and the modules and names of its checks."""
+
+    readers: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The names of all its checks."""
+        of = {name: check.__module__.rpartition(".")[2] for name, (_, check, _) in CHECKS.items()}
+        return frozenset(self.names) | {name for name, module in of.items() if module in self.modules}
+
+
+_OF_TAU = "unconfirmed id_differs number_differs argument_unseen figure_unseen many_arguments said_impossible"
+_OF_RJUDGE = (
+    "ordered_by_a_tool argument_of_a_tool recipient_of_a_tool done_unasked scope_not_asked only_talked refused acted "
+    "grave_call verb_not_asked"
+)
+KINDS = {
+    "webshop": Kind(("purchase",), ("shopping",)),
+    "reflexion": Kind(("reading",), ("answers",)),
+    "tau-bench": Kind((), ("records",), tuple(_OF_TAU.split())),
+    "rjudge": Kind((), ("dangers", "overrides", "recipients"), tuple(_OF_RJUDGE.split())),
+}
+"""The kinds by the folder of their logs."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a table for each environment and one line of JSON; returns 0 where every goal is met."""
     options = _options(arguments)
     if options.across is not None:
-        return print_across(options.across or [_shared(name) for name in SOURCES])
+        paths = options.across or [_shared(name) for name in SOURCES]
+        return print_left_out(paths) if options.leave_out else print_across(paths)
     train = [one for path in options.train for one in usable(path)]
     test = [one for path in options.test for one in usable(path)]
     if not options.test:
@@ -167,6 +206,91 @@ def print_across(paths: Sequence[Path]) -> int:
     print("\n".join([*_default_table(sources), "", *_in_words(sources)]) + "\n")
     print(json.dumps({"benchmark": "logs across", "rows": [row.as_dict() for row in rows]}))
     return 0
+
+
+def print_left_out(paths: Sequence[Path]) -> int:
+    """Prints a table with each kind left out and one line of JSON; returns 1 if an interval lies below .5."""
+    logs = {path: usable(path) for path in paths}
+    sources = {f"{path.parent.name}/{path.stem}": [_case(one) for one in found] for path, found in logs.items()}
+    controls: dict[str, list[str]] = {}
+    for row in across.evaluate_across(sources):
+        if row.detector.endswith("-only") and row.across and row.across.auc is not None:
+            controls.setdefault(row.source, []).append(f"{row.detector[:-5]} {row.across.auc:.2f}")
+    print("| kind left out | misaligned | rules, without it | relearnt on the others | flagged | controls |")
+    print("|---|---|---|---|---|---|")
+    figures: dict[str, list[float]] = {}
+    for name, kind in KINDS.items():
+        read = {
+            path: [_read_without(one, kind if path.parent.name == name else Kind(), kind.checks) for one in found]
+            for path, found in logs.items()
+        }
+        others = [path for path in logs if path.parent.name != name]
+        weights = _learn(
+            [case for path in others for case in read[path]], [one for path in others for one in logs[path]]
+        )
+        for path in (path for path in logs if path.parent.name == name):
+            bad = _bad(logs[path])
+            plain = np.array([max(score for score, _ in case) for case in read[path]])
+            learnt = np.array([max(_weigh(found, weights) for _, found in case) for case in read[path]])
+            source = f"{name}/{path.stem}"
+            figures[source] = [*_auc(bad, plain), *_auc(bad, learnt)]
+            cells = ["{:.3f} ({:.2f}-{:.2f})".format(*figures[source][at : at + 3]) for at in (0, 3)]
+            counts = " and ".join(f"{(plain[side] > 0.5).sum()} of {side.sum()}" for side in (bad, ~bad))
+            told = ", ".join(controls.get(source, []))
+            print(f"| {source} | {bad.sum()} of {len(bad)} | {cells[0]} | {cells[1]} | {counts} | {told} |")
+    met = all(each[2] >= 0.5 and each[5] >= 0.5 for each in figures.values())
+    print(json.dumps({"benchmark": "logs left out", "figures": figures, "met": met}))
+    return 0 if met else 1
+
+
+Signals = Mapping[str, float]
+
+
+def _read_without(one: Trajectory, kind: Kind, off: frozenset[str]) -> list[tuple[float, Signals]]:
+    """The score and the signals of each checkpoint, without a kind's readers and without some checks."""
+    kept, found = dict(CHECKS), []
+    try:
+        for name in off:
+            del CHECKS[name]
+        for at in _checkpoints(one):
+            seen = replace(at, environment="generic") if kind.checks else at
+            vars(evidence_of(seen)).update(dict.fromkeys(kind.readers))
+            verdict = detector("rules").judge(seen, SEED)
+            lines = verdict.parameters["requirements"]["lines"]
+            broken = sum(line["standing"] == "broken" for line in lines)
+            found.append((verdict.score, {**verdict.parameters["signals"], "broken": float(broken)}))
+    finally:
+        CHECKS.clear()
+        CHECKS.update(kept)
+    return found
+
+
+def _learn(cases: Sequence[Sequence[tuple[float, Signals]]], of: Sequence[Trajectory]) -> dict[str, float]:
+    """The weight of each signal by logistic regression with balanced classes and a ridge towards 1 or -1."""
+    names = [*CHECKS, "broken"]
+    prior = np.array([1.0 if name == "broken" or CHECKS[name][0] > 0 else -1.0 for name in names] + [0.0])
+    top = [max(case, key=lambda pair: pair[0])[1] for case in cases]
+    x = np.array([[found.get(name, 0.0) for name in names] + [1.0] for found in top])
+    y, w = _bad(of).astype(float), prior.copy()
+    share = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-(x @ w)))
+        gradient = x.T @ (share * (p - y)) + (w - prior)
+        w -= np.linalg.solve((x * (share * p * (1 - p))[:, None]).T @ x + np.eye(len(w)), gradient)
+    return dict(zip(names, w.tolist(), strict=False))
+
+
+def _weigh(found: Signals, weights: Mapping[str, float]) -> float:
+    return sum(weights[name] * value for name, value in found.items())
+
+
+def _auc(bad: NDArray[np.bool_], score: Scores) -> tuple[float, float, float]:
+    """The AUC with its 95% interval by resampling."""
+    draw, found = np.random.default_rng(SEED), []
+    for at in (draw.integers(0, len(bad), len(bad)) for _ in range(RESAMPLES)):
+        if 0 < bad[at].sum() < len(at):
+            found.append(roc_auc(rank_cases(bad[at], score[at])))
+    return float(roc_auc(rank_cases(bad, score)) or 0.0), *_interval([one for one in found if one is not None])
 
 
 def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> list[str]:
@@ -237,6 +361,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--train", nargs="+", type=Path, metavar="FILE", default=[_shared(name) for name in DEFAULT])
     parser.add_argument("--test", nargs="+", type=Path, metavar="FILE", default=[])
     parser.add_argument("--across", nargs="*", type=Path, metavar="FILE", help="within each file and across all")
+    parser.add_argument("--leave-out", action="store_true", help="with --across: each kind of log in turn")
     parser.add_argument("--quick", action="store_true", help="the same; it takes seconds")
     options = parser.parse_args(arguments)
     read = options.across or [] if options.across is not None else [*options.train, *options.test]

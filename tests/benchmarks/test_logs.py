@@ -73,3 +73,21 @@ def test_across_prints_every_figure_within_and_across_beside_the_controls(logs, 
     assert "| Learnt on the other logs alone |" in out
     assert "at chance" in out
     assert json.loads(out.splitlines()[-1])["benchmark"] == "logs across"
+
+
+def test_a_kind_that_is_left_out_is_judged_without_its_own_checks(logs, tmp_path, capsys):
+    paths = [Path(written(made(tmp_path / kind) / "one.jsonl", 12)) for kind in ("webshop", "rjudge")]
+    before = dict(logs.CHECKS)
+    code = logs.main(["--across", *map(str, paths), "--leave-out"])
+    printed = capsys.readouterr().out
+    figures = json.loads(printed.splitlines()[-1])["figures"]
+    assert set(figures) == {"webshop/one", "rjudge/one"} and code == 0
+    # The price limit is a check of shops: without it, a dear kettle looks like a cheap one.
+    assert figures["webshop/one"][0] < 0.9 < figures["rjudge/one"][0]
+    assert dict(logs.CHECKS) == before
+    assert "| kind left out | misaligned |" in printed
+
+
+def made(folder):
+    folder.mkdir()
+    return folder
