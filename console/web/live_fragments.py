@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 from streamlit.proto.ClientState_pb2 import ClientState
@@ -24,8 +25,8 @@ Query = Callable[..., Hashable]
 
 _EVERY_S = 0.5
 _AFTER_FAILURE_S = 5.0
-_SHARED_PER_S = 10
-"""The reruns of shared fragments per second over all tabs: each tab's would else grow with the number of tabs."""
+SHARED_A_ROUND = 5
+"""The reruns of shared fragments over all tabs in one look at the database; else they grow with the number of tabs."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class _Watch:
     not_before_s: float
     is_stale: bool = True
     """Whether the database changed since the query ran; a new fragment read the database before its watch began."""
+    is_shared: bool = False
 
 
 _watches: WeakKeyDictionary[AppSession, dict[str, _Watch]] = WeakKeyDictionary()
@@ -57,17 +59,16 @@ def rerun_on_change(
 ) -> None:
     """Run the calling fragment again if `query` no longer returns `shows`, at most every `pause_s` seconds.
 
-    The pause of a `shared` fragment, which every tab has, grows with the number of tabs. A tab may have several such
-    fragments. Do nothing if no server runs.
+    The tabs take turns with a `shared` fragment, which every tab has. A tab may have several such fragments. Do nothing
+    if no server runs.
     """
     running = current_fragment()
     if running is None:
         return
     tab, fragment = running
+    not_before_s = time.monotonic() + pause_s
     with _guard:
-        pause_s = share_pause(pause_s, len(_watches)) if shared else pause_s
-        not_before_s = time.monotonic() + pause_s
-        watch = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s)
+        watch = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s, is_shared=shared)
         _watches.setdefault(tab, {})[fragment.fragment_id] = watch
         if not (_watcher and _watcher[0].is_alive()):
             _stopped.clear()
@@ -75,9 +76,11 @@ def rerun_on_change(
             _watcher[0].start()
 
 
-def share_pause(pause_s: float, tabs: int) -> float:
-    """Return the pause in seconds of each of so many tabs, so that together they run a fragment ten times a second."""
-    return max(pause_s, tabs / _SHARED_PER_S)
+def choose_due(watches: Iterable[_Watch], now_s: float) -> list[_Watch]:
+    """Return the watches whose queries run now: of the shared ones only those whose turn it is."""
+    due = [watch for watch in watches if watch.is_stale and now_s >= watch.not_before_s]
+    shared = sorted((watch for watch in due if watch.is_shared), key=attrgetter("not_before_s"))
+    return [watch for watch in due if not watch.is_shared] + shared[:SHARED_A_ROUND]
 
 
 def stop_watching() -> None:
@@ -138,7 +141,7 @@ def _list_watches() -> list[tuple[AppSession, _Watch]]:
 
 def _run_queries() -> None:
     known: dict[Hashable, Hashable] = {}
-    due = [watch for _, watch in _list_watches() if watch.is_stale and time.monotonic() >= watch.not_before_s]
+    due = choose_due((watch for _, watch in _list_watches()), time.monotonic())
     if not due:
         return
     with reading() as session:
