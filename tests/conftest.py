@@ -3,6 +3,7 @@
 And how the run is laid out: which piece of work goes first, and what took longest.
 """
 
+import compileall
 import gc
 import os
 
@@ -138,8 +139,13 @@ def shared_data():
 
 
 def pytest_configure(config):
-    """One PostgreSQL server for the run, if the developer named none; the workers inherit its folder."""
+    """One PostgreSQL server for the run, if the developer named none; the workers inherit its folder.
+
+    The console is compiled once before the workers start: in a new copy each of them would compile all of it.
+    """
     if not hasattr(config, "workerinput"):
+        for room in ("console", "storage"):
+            compileall.compile_dir(TESTS.parent / room, quiet=2)
         config.own_postgres = postgres.make_folder()
 
 
