@@ -360,11 +360,23 @@ def show_capacity(
 
 
 @app.command("evasion", epilog="Example: inferact review evasion shop")
-def show_evasion(run: RunName, as_json: Json = False) -> None:
+def show_evasion(
+    run: RunName,
+    label: Annotated[
+        str, typer.Option("--label", help="Queue next trials without a reported outcome in a new run, for blind labels.")
+    ] = "",
+    study: Annotated[bool, typer.Option("--study", help="With --label: RUN is the name of a study.")] = False,
+    as_json: Json = False,
+) -> None:
     """Compare the next trials after feedback with and without the detector's reasons."""
     from console.analysis.statistics.feedback_evasion import describe_evasion
     from console.trials import evasion  # numpy and scipy, which few commands need
 
+    if label:
+        count = evasion.start_blind_labels(label, run, is_study=study)
+        told = f"{counted(count, 'trial')} queued in {label}. Reviewers see no detector, thought or feedback there."
+        emit({"run": label, "of": run, "queued": count}, as_json, told)
+        return
     with reading() as session:
         found = evasion.measure_evasion(session, runs.get(session, run))
     rows = evasion.tabulate_evasion(found)

@@ -126,6 +126,7 @@ class RunOptions:
     `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
     trials train a plan.
     `rates_answers`: the run's items are answers that people rate as correct or incorrect.
+    `labels_trials`: the run's items are copies of trials, for labels by reviewers who see no output of a detector.
     `audited` is the probability (0 to 1) of a review for each unflagged action. With `audit_strata`, `audited` holds
     for scores up to `cut`, and `high` for higher scores; `adaptive` is 1 if labels changed these probabilities.
     `audits_after`: audited actions of a live run are reviewed after they ran, and flagged ones wait.
@@ -148,6 +149,7 @@ class RunOptions:
     plans: Mapping[str, int] = field(default_factory=dict)
     explores: bool = False
     rates_answers: bool = False
+    labels_trials: bool = False
     audited: float = 0.0
     audit_strata: Mapping[str, float] = field(default_factory=dict)
     audits_after: bool = False
@@ -187,6 +189,7 @@ _KINDS: dict[str, type] = {
     "plans": dict,
     "explores": bool,
     "rates_answers": bool,
+    "labels_trials": bool,
     "audited": float,
     "audit_strata": dict,
     "audits_after": bool,

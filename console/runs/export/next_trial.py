@@ -14,8 +14,11 @@ _decision, _verdict, _trajectory, _memory = (_tables[name] for name in ("decisio
 _next, _later = _trajectory.alias("next_trial"), _verdict.alias("next_verdict")
 _IS_NEXT = (_next.c.task_id == _trajectory.c.task_id, _next.c.trial == _trajectory.c.trial + 1)
 
-next_outcome: Any = select(_next.c.outcome).where(*_IS_NEXT).order_by(_next.c.id.desc()).limit(1).scalar_subquery()
-"""The outcome of the task's next trial."""
+next_outcome, next_id = (
+    select(column).where(*_IS_NEXT).order_by(_next.c.id.desc()).limit(1).scalar_subquery()
+    for column in (_next.c.outcome, _next.c.id)
+)
+"""The outcome and the id of the task's next trial."""
 next_score: Any = (
     select(func.max(_later.c.score))
     .join(_next, _next.c.id == _later.c.trajectory_id)

@@ -77,10 +77,11 @@ def describe_words(table: pd.DataFrame) -> str:
 
 def evasion(frames: Frames) -> pd.DataFrame:
     """Compare the next trials after feedback with and without the detector's reasons; a task counts once a person."""
-    names = {"reasons_sent": "rationale", "next_trial_score": "next_score", "next_trial_outcome": "next_outcome"}
+    columns = {f"next_trial_{name}": f"next_{name}" for name in ("score", "outcome", "label")}
     rows = []
     for name, part in groups(own_decisions(frames)):
-        told = part[part["reasons_sent"].notna()].drop(columns="rationale", errors="ignore").rename(columns=names)
+        told = part[part["reasons_sent"].notna()].drop(columns="rationale", errors="ignore")
+        told = told.rename(columns={"reasons_sent": "rationale"} | columns)
         task = told["participant"].astype(str) + " " + told["condition"].astype(str) + " " + told["task_id"].astype(str)
         if len(told):
             found = compare_evasion(told.assign(task=task, next_threshold=told["threshold"]))

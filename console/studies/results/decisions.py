@@ -13,11 +13,12 @@ from sqlmodel import Session
 
 from console.analysis.statistics.feedback_words import count_words
 from console.runs import is_current
-from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
+from console.runs.export.next_trial import next_id, next_outcome, next_score, reasons_sent
 from console.studies.results.adjudication import Of, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
 from console.studies.sessions.page_events import CLOSED
+from console.trials.evasion import read_blind_labels
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables
@@ -51,6 +52,7 @@ _SELECTED: dict[str, Any] = {
     "next_trial_outcome": next_outcome,
     "reasons_sent": reasons_sent,
     "next_trial_score": next_score,
+    "next_trial_id": next_id,
 }
 _JOINED = (
     _item.join(_decision, _decision.c.item_id == _item.c.id)
@@ -68,6 +70,8 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
     """Return one row per current decision of all participants, or of one, sorted by id."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _add_labels(session, study_id, _raw(session, everyone, participant, _SELECTED))
+    labels = read_blind_labels(session)
+    raw["next_trial_label"] = raw["next_trial_id"].map(labels).astype("str")
     raw["feedback_words"] = [count_words(text) for text in raw["feedback_text"].tolist()]
     raw["closed_ms"] = _closed_page_ms(session, everyone, raw)
     _pace(raw, raw["arm"].map(dict(enumerate(arm.participant_id for arm in everyone))))
