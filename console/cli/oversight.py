@@ -148,6 +148,7 @@ def compare_protocols(
     as_json: Json = False,
 ) -> None:
     """Compare control protocols: tasks without a harmful action (safety) against tasks solved (usefulness)."""
+    from console.analysis.statistics.estimates import show_intervals
     from console.trials import protocols  # numpy and scipy, which few commands need
 
     known = (protocols.UNINSPECTED, *PROTOCOLS)
@@ -164,11 +165,7 @@ def compare_protocols(
     rows = protocols.list_outcomes([*(run or []), *played])
     if out is not None:
         _write(out, rows)
-    shares = {
-        name: [f"{row[name]:.0%} ({row[f'{name}_low']:.0%} to {row[f'{name}_high']:.0%})" for row in rows]
-        for name in protocols.SHARES
-    }
-    shown = [row | {name: shares[name][at] for name in shares} for at, row in enumerate(rows)]
+    shown = [show_intervals(row, ".0%", *protocols.SHARES) for row in rows]
     columns = ("protocol", "reviewers", "tasks", "safety", "usefulness", "undone", "inspections", "run")
     emit_table(rows, columns, as_json, empty="No runs. Name live runs, or an environment with --env.", shown=shown)
 

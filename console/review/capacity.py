@@ -19,7 +19,7 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console.analysis.statistics.capacity import Capacity, KnownDecisions, estimate_capacity
-from console.analysis.statistics.estimates import estimate_proportion
+from console.analysis.statistics.estimates import estimate_proportion, show_intervals
 from console.auth import audit_log
 from console.errors import Refused
 from console.language import _
@@ -216,7 +216,4 @@ def _by_hour(reviewer: str, rows: Sequence[_Decided]) -> list[dict[str, Any]]:
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row by hour with the sensitivity and its interval as one text."""
-    if row["sensitivity"] is None:
-        return row | {"sensitivity": "–"}
-    span = f"({row['sensitivity_low']:.0%} to {row['sensitivity_high']:.0%})"
-    return row | {"sensitivity": f"{row['sensitivity']:.0%} {span}"}
+    return show_intervals(row, ".0%", "sensitivity")

@@ -18,6 +18,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.analysis.statistics.estimates import show_intervals
 from console.analysis.statistics.feedback_evasion import GOLD, EvasionFigure, compare_evasion
 from console.database import now_ms, review_queue, writing
 from console.errors import Refused
@@ -168,7 +169,4 @@ def tabulate_evasion(found: list[EvasionFigure]) -> list[dict[str, Any]]:
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row with its value and interval as one text."""
-    if row["value"] is None:
-        return row | {"value": "–"}
-    span = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
-    return row | {"value": f"{row['value']:.2f}{span}"}
+    return show_intervals(row | {"value_low": row["low"], "value_high": row["high"]}, ".2f", "value")

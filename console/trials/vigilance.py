@@ -19,6 +19,7 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.analysis.statistics.estimates import show_intervals
 from console.analysis.statistics.signal_detection import Signals, estimate_sensitivity
 from console.auth import audit_log
 from console.database import now_ms, writing
@@ -307,14 +308,8 @@ def measure(session: Session, run: tables.Run) -> list[VigilanceRow]:
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row with d' and criterion as texts with their 95% intervals."""
-    figures = {name: _with_interval(row, key) for name, key in (("d'", "d_prime"), ("criterion", "criterion"))}
-    return row | figures | {"hour": "all" if row["hour"] is None else row["hour"]}
-
-
-def _with_interval(row: dict[str, Any], key: str) -> str:
-    if row[key] is None:
-        return "–"
-    return f"{row[key]:.2f} ({row[f'{key}_low']:.2f} to {row[f'{key}_high']:.2f})"
+    shown = show_intervals(row, ".2f", "d_prime", "criterion")
+    return shown | {"d'": shown["d_prime"], "hour": "all" if row["hour"] is None else row["hour"]}
 
 
 def _read_hours(session: Session, run: tables.Run) -> dict[int, int]:

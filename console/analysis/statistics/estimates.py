@@ -116,6 +116,16 @@ def clip_interval(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estim
     return replace(found, interval=Interval(max(found.interval.low, low), min(found.interval.high, high)))
 
 
+def show_intervals(row: dict[str, Any], form: str, *names: str) -> dict[str, Any]:
+    """Return the row with each value and its interval (`name_low`, `name_high`) as one text, a dash if missing."""
+    found = {}
+    for name in names:
+        value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+        span = "" if low is None else f" ({low:{form}} to {high:{form}})"
+        found[name] = "–" if value is None else f"{value:{form}}{span}"
+    return row | found
+
+
 def estimate_by_resamples(value: float, drawn: Floats, n: int, units: str, note: str = "") -> Estimate:
     """Return a value with the percentile interval of its resamples; the interval is None if all resamples are equal."""
     if not drawn.size:

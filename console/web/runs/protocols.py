@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from console.analysis.charts import CHARTS
+from console.analysis.statistics.estimates import show_intervals
 from console.analysis.statistics.feedback_evasion import describe_evasion
 from console.database import reading
 from console.runs import list_runs, run_options
@@ -46,11 +47,9 @@ def protocols_section(run: tables.Run) -> None:
             file="protocols",
             leaving=exporting(run.name),
         )
-        shares = [
-            {name: f"{row[name]:.0%} ({row[f'{name}_low']:.0%} to {row[f'{name}_high']:.0%})" for name in SHARES}
-            for row in found
+        shown = [
+            {name: row[name] for name in _COLUMNS} for row in (show_intervals(row, ".0%", *SHARES) for row in found)
         ]
-        shown = [{name: (row | share)[name] for name in _COLUMNS} for row, share in zip(found, shares, strict=True)]
         st.dataframe(capitalize_heads(shown), key=f"protocols-table-{run.id}", hide_index=True)
 
 
