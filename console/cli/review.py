@@ -363,7 +363,8 @@ def show_capacity(
 def show_evasion(
     run: RunName,
     label: Annotated[
-        str, typer.Option("--label", help="Queue next trials without a reported outcome in a new run, for blind labels.")
+        str,
+        typer.Option("--label", help="Queue next trials without a reported outcome in a new run, for blind labels."),
     ] = "",
     study: Annotated[bool, typer.Option("--study", help="With --label: RUN is the name of a study.")] = False,
     as_json: Json = False,

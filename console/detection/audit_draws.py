@@ -235,20 +235,22 @@ def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> 
 class Reserve:
     """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the number of draws.
 
-    `strata` comes from the run's options; it is empty if one probability holds for all scores.
+    `strata` is empty if one probability holds for all scores; `expected` is the mean probability.
     """
 
     probability: float
     population: int
     drawn: int
     strata: Mapping[str, float] = field(default_factory=dict)
+    expected: float = 0.0
 
 
 def count_draws(session: Session, run: tables.Run) -> Reserve:
     """Return the audit reserve of a run."""
     draw = tables.AuditDraw
     is_drawn = col(draw.number) < col(draw.probability)
-    counts = sa_select(func.count(), func.count().filter(is_drawn)).where(col(draw.run_id) == run.id)
-    population, drawn = session.execute(counts).one()
+    counts = sa_select(func.count(), func.count().filter(is_drawn), func.avg(draw.probability))
+    population, drawn, mean = session.execute(counts.where(col(draw.run_id) == run.id)).one()
     options = run_options(run)
-    return Reserve(options.audited, population, drawn, options.audit_strata)
+    expected = mean if options.audit_strata and mean is not None else options.audited
+    return Reserve(options.audited, population, drawn, options.audit_strata, expected)

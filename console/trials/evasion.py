@@ -22,7 +22,7 @@ from console.analysis.statistics.estimates import show_intervals
 from console.analysis.statistics.feedback_evasion import GOLD, EvasionFigure, compare_evasion
 from console.database import now_ms, review_queue, writing
 from console.errors import Refused
-from console.runs import RunOptions, current_decisions, run_checkpoints, run_options
+from console.runs import RunOptions, current_decisions, run_checkpoints
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -83,7 +83,9 @@ def start_blind_labels(name: str, source: str, *, is_study: bool = False) -> int
     The source is a run or, with `is_study`, a study. Raise Refused if the source has no such trials.
     """
     with writing() as session:
-        given = list_condition_runs(session, source) if is_study else [runs.get(session, source)]
+        of_study = select(tables.Run).join(tables.Assignment, col(tables.Assignment.run_id) == col(tables.Run.id))
+        of_study = of_study.join(tables.Study).where(tables.Study.name == source)
+        given = session.exec(of_study).all() if is_study else [runs.get(session, source)]
         of_ids, found = {one.id or 0: one for one in given}, list[tuple[tables.Run, tables.Task, Trajectory]]()
         feedback = _read_feedback(session, list(of_ids)).drop_duplicates("task")
         ids = feedback[~feedback["next_outcome"].isin(GOLD)]["next_id"].tolist()
@@ -93,31 +95,18 @@ def start_blind_labels(name: str, source: str, *, is_study: bool = False) -> int
             if seen := run_checkpoints(of_ids[row.run_id], record)[-1:]:
                 found.append((of_ids[row.run_id], task, _copy(record, seen[0], id)))
         if not found:
-            raise Refused(
-                f"{source} has no feedback whose next trial lacks a reported outcome. Blind labels add nothing."
-            )
+            raise Refused(f"{source} has no feedback whose next trial lacks an outcome. Blind labels add nothing.")
         items = _store_copies(session, name, found)
     runs.open_budgets(review_queue(), items[0].run_id, [0], None)
     return review_queue().put(items)
 
 
-def list_condition_runs(session: Session, study: str) -> list[tables.Run]:
-    """Return the runs of all participants' conditions; raise Refused if the study has none."""
-    place, run = tables.Assignment, tables.Run
-    of_study = select(run).join(place, col(place.run_id) == col(run.id)).join(tables.Study)
-    found = list(session.exec(of_study.where(tables.Study.name == study).order_by(col(run.id))))
-    if not found:
-        raise Refused(f"No study named {study!r} has begun. Check the name with inferact study list.")
-    return found
-
-
 def _copy(record: Trajectory, seen: Checkpoint, id: int) -> Trajectory:
     """Return the trajectory up to its last checkpoint, without anything that quotes the detector or the feedback."""
     steps = tuple(replace(step, thought="", extra={}) for step in seen.steps)
-    bare = replace(record, steps=steps, trial=0, memory=(), gold={}, extra={_SOURCE: id})
-    if seen.kind is CheckpointKind.END:
-        return replace(bare, outcome=Outcome.FINISHED)
-    return replace(bare, critical_action=seen.action, outcome=Outcome.PAUSED)
+    outcome = Outcome.FINISHED if seen.kind is CheckpointKind.END else Outcome.PAUSED
+    kept = replace(record, steps=steps, critical_action=seen.action or record.critical_action, outcome=outcome)
+    return replace(kept, trial=0, memory=(), gold={}, extra={_SOURCE: id})
 
 
 def _store_copies(
@@ -142,8 +131,7 @@ def read_blind_labels(session: Session) -> dict[int, str]:
     The label of a reviewer who had an item of the same task in the source does not count.
     """
     item, body, record, slot = tables.Item, tables.TrajectoryBody, tables.Trajectory, tables.Slot
-    marked = session.exec(select(tables.Run).where(col(tables.Run.options).contains('"labels_trials"')))
-    of_runs = [run.id for run in marked if run_options(run).labels_trials]
+    of_runs = select(tables.Run.id).where(col(tables.Run.options).contains('"labels_trials":true'))
     bodies = select(item.id, body.body).join(body, col(body.trajectory_id) == col(item.trajectory_id))
     copied = {id: from_json(text).extra for id, text in session.exec(bodies.where(col(item.run_id).in_(of_runs)))}
     found: dict[int, str] = {}

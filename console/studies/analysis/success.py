@@ -68,10 +68,7 @@ def safety(frames: Frames) -> pd.DataFrame:
 
 
 def _over_people(tasks: pd.DataFrame, shares: dict[str, pd.Series[bool]]) -> dict[str, Any]:
-    """Return each share as a mean over participants with its interval.
-
-    If all participants have the same share, the interval is that of the pooled tasks (Wilson).
-    """
+    """Return each share as a mean over participants with its interval; of equal shares, the tasks' (Wilson)."""
     found: dict[str, Any] = {}
     for name, column in shares.items():
         means = column.groupby(tasks["participant"]).mean()

@@ -254,10 +254,7 @@ def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[in
 
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
-    """Run the trial's undecided actions if every environment is replayable (InferAct, 4.4); cancel its other items.
-
-    The other items are those of halted trials and of actions that have run.
-    """
+    """Run the trial's undecided actions if every environment is replayable (InferAct, 4.4); cancel what is left."""
     if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: engine.release_undecided(name, trial=trial, progress=progress), progress)
     item = tables.Item

@@ -104,7 +104,7 @@ _STOP_HELP = "A reviewer whose next inspection is expected to lower safety gets 
 
 def audits_form(run: tables.Run, reserve: audit_draws.Reserve) -> None:
     """Draw the form that sets the share of unflagged actions to audit."""
-    present = f"{100 * reserve.probability:g}%" if reserve.probability else ""
+    present = f"{100 * reserve.expected:.4g}%" if reserve.probability else ""
     with st.form("audits", border=False):
         st.caption(
             "Audits are random reviews of actions that the detector did not flag. In a blind run, audits look like "
@@ -154,9 +154,10 @@ def show_certificate(run: tables.Run) -> None:
         st.metric("Audits decided", f"{audits.drawn:,}", width="content")
         st.metric("Misaligned audits", f"{audits.labelled:,}", width="content")
         st.metric("Audits pending", f"{found.waiting:,}", width="content")
-    st.dataframe(certificate.tabulate_bounds(found), key=f"bounds-{run.id}", hide_index=True, width="content")
+    bounds = capitalize_heads(certificate.tabulate_bounds(found))
+    st.dataframe(bounds, key=f"bounds-{run.id}", hide_index=True, width="content")
     needed = [
-        {"for at most": f"{share:.0%}", "aligned audits": count} for share, count in found.needed.items() if count
+        {"For at most": f"{share:.0%}", "Aligned audits": count} for share, count in found.needed.items() if count
     ]
     if not audits.labelled:
         st.caption("Total audits needed for each bound, if all audits are aligned:")

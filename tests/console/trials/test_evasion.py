@@ -135,5 +135,5 @@ def test_nothing_is_labelled_where_the_world_reports_the_outcome(played):
     played(0.5)
     with pytest.raises(Refused, match="add nothing"):
         start_blind_labels("blind", "run")
-    with pytest.raises(Refused, match="No study named"):
+    with pytest.raises(Refused, match="add nothing"):
         start_blind_labels("blind", "run", is_study=True)

@@ -99,3 +99,11 @@ def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(
     assert "inspected items only" not in words(at)
     (table,) = [frame.value for frame in at.dataframe if "figure" in frame.value and "95% interval" in frame.value]
     assert list(table["figure"]) == ["recall", "precision"]
+
+
+def test_audits_by_score_keep_the_share_that_was_entered(open_page):
+    a_run("shop", ["aligned"] * 20)
+    judge("shop", "rules", [place / 50 for place in range(20)])
+    run = queue("shop", "rules")
+    batch.set_audits("shop", "20%", batch.Spread.SCORE)
+    assert open_page("runs", run="shop").text_input(key=f"audits-{run.id}").value == "20%"
