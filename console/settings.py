@@ -49,6 +49,9 @@ class Settings(BaseModel):
     explain: bool = False
     """True if InferAct explains each flag with one further model call."""
     concurrency: int = Field(default=8, ge=1)
+    cache_url: str | None = None
+    """The cache of models' replies that several machines share: sqlite:///FILE or postgresql://...; by default a file
+    in the data directory."""
     wiki_user_agent: str = "inferact-console (INFERACT_WIKI_USER_AGENT names no contact)"
     """The name and contact that requests to Wikipedia state; Wikimedia refuses requests without a contact."""
     wiki_per_second: float = Field(default=5.0, gt=0)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
+from console.cli import detect_files
 from console.cli.output import (
     Json,
     RunName,
@@ -70,6 +71,14 @@ OnlyCost = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before using paid models.")]
 
 
+Engine = Annotated[str | None, typer.Option(help="dask: RUN is a .jsonl or .parquet file, or a folder of them.")]
+Scheduler = Annotated[str | None, typer.Option(help="Address of the dask scheduler (default: local workers).")]
+Workers = Annotated[int, typer.Option(min=1, help="With --engine: the number of local workers.")]
+Critical = Annotated[list[str] | None, typer.Option(help="With --engine: a pattern of critical actions. Repeatable.")]
+Results = Annotated[Path | None, typer.Option(help="With --engine: the Parquet file to write.")]
+Verdicts = Annotated[Path | None, typer.Option(help="Store the verdicts of a file of --engine first.")]
+
+
 def detect(
     run: RunName,
     method: Methods,
@@ -90,6 +99,12 @@ def detect(
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Spending limit in USD.")] = None,
     estimate: OnlyCost = False,
     yes: Yes = False,
+    engine: Engine = None,
+    scheduler: Scheduler = None,
+    workers: Workers = 2,
+    critical: Critical = None,
+    out: Results = None,
+    verdicts: Verdicts = None,
     as_json: Json = False,
 ) -> None:
     """Judge the checkpoints of a run that are not judged yet, and queue the actions that the routing detector flags.
@@ -108,6 +123,13 @@ def detect(
     # Checkpoints judged for the estimate count towards the same limit.
     account = f"detection {secrets.token_hex(8)}" if cap_usd is not None else None
     asking = ModelOptions(**models, account=account, swap_labels=swap_labels, paper=paper, explain=why)
+    if engine is not None:
+        task: dict[str, Any] = {"methods": tuple(methods), "critical": tuple(critical or ()), "threshold": threshold}
+        task["seed"] = seed or 0
+        detect_files.judge(run, task, asking, engine, (scheduler, workers), out, as_json)
+        return
+    if verdicts is not None:
+        detect_files.take_verdicts(run, verdicts)
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return

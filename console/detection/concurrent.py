@@ -39,7 +39,10 @@ class Job:
 
 @dataclass(slots=True)
 class ConcurrentJudge:
-    """The options of a detection; callbacks receive each row (`judged`), error (`failed`) and finished job (`over`)."""
+    """The options of a detection; callbacks receive each row (`judged`), error (`failed`) and finished job (`over`).
+
+    `keep` stores the rows that have arrived, by default in the database.
+    """
 
     run: tables.Run
     bars: Mapping[str, float]
@@ -48,6 +51,7 @@ class ConcurrentJudge:
     judged: Callable[[Detector, Row], None]
     failed: Callable[[Detector, ModelError], None]
     over: Callable[[Job], None]
+    keep: Callable[[Sequence[Row]], None] = field(default_factory=lambda: _keep)
     _rows: asyncio.Queue[Row | None] = field(default_factory=asyncio.Queue)
     _failures: int = 0
     _silences: int = 0
@@ -59,7 +63,7 @@ class ConcurrentJudge:
         ModelError if every request fails.
         """
         async with Clients(self.asking) as clients:
-            writer = asyncio.create_task(_write(self._rows))
+            writer = asyncio.create_task(_write(self._rows, self.keep))
             try:
                 await self._judge_all(clients, pages)
             except ExceptionGroup as several:
@@ -116,8 +120,8 @@ class ConcurrentJudge:
                 )
 
 
-async def _write(rows: asyncio.Queue[Row | None]) -> None:
-    """Store the rows that have arrived, in one short transaction off the event loop, until None arrives."""
+async def _write(rows: asyncio.Queue[Row | None], keep: Callable[[Sequence[Row]], None]) -> None:
+    """Store the rows that have arrived, in one call of `keep` off the event loop, until None arrives."""
     open_for_more = True
     while open_for_more:
         batch = [await rows.get()]
@@ -125,7 +129,7 @@ async def _write(rows: asyncio.Queue[Row | None]) -> None:
             batch.append(rows.get_nowait())
         open_for_more = None not in batch
         if found := [row for row in batch if row is not None]:
-            await asyncio.to_thread(_keep, found)
+            await asyncio.to_thread(keep, found)
 
 
 def _keep(rows: Sequence[Row]) -> None:

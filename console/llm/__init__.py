@@ -50,7 +50,7 @@ def chosen_model() -> str | None:
 
 def read_account(account: str) -> ModelUsage:
     """Return the usage of an account so far, over all processes."""
-    replies = Replies(settings().data_dir / "cache")
+    replies = Replies(settings().cache_url or settings().data_dir / "cache")
     try:
         return replies.used(account)
     finally:
@@ -77,7 +77,7 @@ def connect(
         account, spending_cap_usd = purpose.account, spending_cap_usd or purpose.cap_usd
     options = ClientOptions(
         concurrency=concurrency or chosen.concurrency,
-        cache_dir=chosen.data_dir / "cache" if cached else None,
+        cache_dir=(chosen.cache_url or chosen.data_dir / "cache") if cached else None,
         spending_cap_usd=spending_cap_usd,
         account=account,
         prices=load_prices(chosen.data_dir / "prices.toml"),

@@ -1,6 +1,8 @@
-"""The cache of replies on disk, for any number of threads and processes, so that the user pays for each request once.
+"""The cache of replies in a file or on a PostgreSQL server, so that the user pays for each request once.
 
-The SQLite file holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
+Any number of threads, processes and machines can share the cache.
+
+The cache holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
 """
 
 from __future__ import annotations
@@ -29,26 +31,54 @@ CREATE TABLE IF NOT EXISTS used (
 ) WITHOUT ROWID;
 """
 _COUNT = """
-INSERT INTO used VALUES (?, ?, ?, ?, ?) ON CONFLICT (account) DO UPDATE SET requests = requests + excluded.requests,
-prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-completion_tokens = completion_tokens + excluded.completion_tokens, usd = usd + excluded.usd
+INSERT INTO used VALUES (?, ?, ?, ?, ?) ON CONFLICT (account) DO UPDATE SET
+requests = used.requests + excluded.requests, prompt_tokens = used.prompt_tokens + excluded.prompt_tokens,
+completion_tokens = used.completion_tokens + excluded.completion_tokens, usd = used.usd + excluded.usd
 """
+_PUT = """
+INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET model = excluded.model,
+created_ms = excluded.created_ms, requests = excluded.requests, prompt_tokens = excluded.prompt_tokens,
+completion_tokens = excluded.completion_tokens, latency_ms = excluded.latency_ms, cost_usd = excluded.cost_usd,
+body = excluded.body
+"""
+_FILE_URL, _ON_SERVER = "sqlite:///", {" WITHOUT ROWID": "", "BLOB": "BYTEA", "INTEGER": "BIGINT", "REAL": "FLOAT8"}
 
 
 class Replies:
-    """The cached replies in a folder. If the cache file is damaged or not writable, opening it raises Refused."""
+    """The cached replies in a folder, or at a URL: `sqlite:///FILE` or `postgresql://...`.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+    If the cache is damaged, not writable or not reachable, opening it raises Refused.
+    """
+
+    def __init__(self, place: Path | str) -> None:
         self._lock = threading.Lock()
-        folder.mkdir(parents=True, exist_ok=True)
+        self._on_server = isinstance(place, str) and not place.startswith(_FILE_URL)
+        if isinstance(place, str) and self._on_server:
+            self._connect(place)
+            return
+        self.path = Path(place.removeprefix(_FILE_URL)) if isinstance(place, str) else place / FILE
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._db: Any = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._db.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_SCHEMA)
         except sqlite3.Error as broken:
+            raise self._refused(broken) from broken
+
+    def _connect(self, url: str) -> None:
+        import psycopg  # an optional extra
+
+        self.path, schema = Path(url.rpartition("@")[2]), _SCHEMA
+        for word, other in _ON_SERVER.items():
+            schema = schema.replace(word, other)
+        try:
+            self._db = psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True)
+            self._db.execute("SELECT pg_advisory_lock(hashtext('inferact replies'))")
+            self._db.execute(schema)
+            self._db.execute("SELECT pg_advisory_unlock(hashtext('inferact replies'))")
+        except psycopg.Error as broken:
             raise self._refused(broken) from broken
 
     def get(self, key: str) -> Reply | None:
@@ -64,7 +94,7 @@ class Replies:
         """Store the reply under this key."""
         used = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.latency_ms, reply.cost_usd)
         row = (key, reply.model, time.time_ns() // 1_000_000, reply.requests, *used, reply.to_json())
-        self._run("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._run(_PUT, row)
 
     def spent_usd(self, account: str) -> float:
         """Return the amount in USD that an account has spent so far, over all processes."""
@@ -73,8 +103,8 @@ class Replies:
 
     def charge(self, account: str, usd: float) -> None:
         """Add an amount in USD to the spending of an account."""
-        statement = "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd"
-        self._run(statement, (account, usd))
+        added = "ON CONFLICT (account) DO UPDATE SET usd = spending.usd + excluded.usd"
+        self._run(f"INSERT INTO spending VALUES (?, ?) {added}", (account, usd))
 
     def count(self, account: str, reply: Reply) -> None:
         """Add a reply of the endpoint to the account's usage; one reply of unknown cost makes the total unknown."""
@@ -93,11 +123,16 @@ class Replies:
             self._db.close()
 
     def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[bytes]]:
+        words = statement.replace("?", "%s") if self._on_server else statement
         try:
             with self._lock:
-                return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as broken:
+                found = self._db.execute(words, values)
+                rows: list[tuple[bytes]] = found.fetchall() if found.description else []
+                return rows
+        except Exception as broken:
+            if not isinstance(broken, sqlite3.Error) and not self._on_server:
+                raise
             raise self._refused(broken) from broken
 
-    def _refused(self, broken: sqlite3.Error) -> Refused:
+    def _refused(self, broken: Exception) -> Refused:
         return Refused(f"The cache of replies {self.path} cannot be used ({broken}). Move the file away.")

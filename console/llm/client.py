@@ -28,15 +28,16 @@ _GROWTH, _GROWTH_OF_SILENCE = 4, 16
 class ClientOptions:
     """Options of a model client: the endpoint, its limits, the cache and the budget.
 
-    `timeout_s` limits one request, and `deadline_s` one call with all its retries, in seconds. `cache_dir`, if set,
-    stores replies unless `keep` is false. The client checks `spending_cap_usd` before each call, over all processes
-    with the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
+    `timeout_s` limits one request, and `deadline_s` one call with all its retries, in seconds. `cache_dir`, if set, is
+    a folder or a URL that stores replies unless `keep` is false. The client checks `spending_cap_usd` before each call,
+    over all processes with the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that
+    accept it.
     """
 
     base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
     concurrency: int = 8
-    cache_dir: Path | None = None
+    cache_dir: Path | str | None = None
     timeout_s: float = 60.0
     deadline_s: float = 180.0
     retries: int = 5
