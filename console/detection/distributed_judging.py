@@ -201,7 +201,7 @@ def judge_files(parts: Sequence[Partition], task: Task, out: Path, client: Any, 
                 judged = future.result()
                 early[running.pop(future)] = judged.rows
                 done = Judged(
-                    [],
+                    done.rows,
                     done.errors + judged.errors,
                     judged.problem or done.problem,
                     done.requests + judged.requests,

@@ -98,6 +98,7 @@ def test_the_verdicts_of_both_formats_are_those_of_the_plain_run_and_import(file
         parts = distributed_judging.split_files([path], 2)
         done = distributed_judging.judge_files(parts, task, out, two_workers, 2)
         assert (done.errors, results(out)) == (0, plain)
+        assert sum(row["judged"] for row in done.rows) == 240
     ingest.import_file(files[0], "again", "auto", lambda _: None)
     assert distributed_judging.import_verdicts("again", out) == (240, 0)
     capsys.readouterr()
