@@ -112,37 +112,39 @@ def detect(
     On a terminal, the command first estimates the cost of models and asks for confirmation.
     """
     methods = split_names(method, "detector with --method")
-    if paper and (swap_labels or why):
-        raise BadInput("--paper asks each question once, without an explanation. Remove --swap-labels and --why.")
-    if in_batches and cap_usd is not None:
-        raise BadInput(
-            "--cap-usd cannot stop a batch, which is paid as a whole. Remove --cap-usd, or use --estimate first."
-        )
+    _refuse_contradictions(paper=paper, more=swap_labels or why, whole=in_batches, cap_usd=cap_usd)
     models: dict[str, Any] = {"model": model, "infer_model": infer_model, "verify_model": verify_model}
     models |= {"concurrency": concurrency, "spending_cap_usd": cap_usd, "reasoning_effort": reasoning_effort}
     # Checkpoints judged for the estimate count towards the same limit.
     account = f"detection {secrets.token_hex(8)}" if cap_usd is not None else None
     asking = ModelOptions(**models, account=account, swap_labels=swap_labels, paper=paper, explain=why)
     if engine is not None:
-        task: dict[str, Any] = {"methods": tuple(methods), "critical": tuple(critical or ()), "threshold": threshold}
-        task["seed"] = seed or 0
-        detect_files.judge(run, task, asking, engine, (scheduler, workers), out, as_json)
+        work = {"methods": tuple(methods), "critical": tuple(critical or ()), "threshold": threshold, "seed": seed or 0}
+        detect_files.judge(run, work, asking, engine, (scheduler, workers), out, as_json)
         return
     if verdicts is not None:
         detect_files.take_verdicts(run, verdicts)
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return
-    stated = costs.parse(cost) if cost else None
-    options: dict[str, Any] = {"threshold": threshold, "seed": seed, "route": route, "stated": stated}
-    if in_batches:
-        detection = batch_jobs.detect(run, methods, asking, every_s=every, tell=_on_stderr, **options)
-    else:
-        detection = _run_detection(run, methods, asking, options)
-    _tell(run, detection, as_json)
+    options = {"threshold": threshold, "seed": seed, "route": route, "stated": costs.parse(cost) if cost else None}
+    _tell(run, _run_detection(run, methods, asking, every if in_batches else None, options), as_json)
 
 
-def _run_detection(run: str, methods: list[str], asking: ModelOptions, options: dict[str, Any]) -> Detection:
+def _refuse_contradictions(*, paper: bool, more: bool, whole: bool, cap_usd: float | None) -> None:
+    if paper and more:
+        raise BadInput("--paper asks each question once, without an explanation. Remove --swap-labels and --why.")
+    if whole and cap_usd is not None:
+        raise BadInput(
+            "--cap-usd cannot stop a batch, which is paid as a whole. Remove --cap-usd, or use --estimate first."
+        )
+
+
+def _run_detection(
+    run: str, methods: list[str], asking: ModelOptions, every_s: float | None, options: dict[str, Any]
+) -> Detection:
+    if every_s is not None:
+        return batch_jobs.detect(run, methods, asking, every_s=every_s, tell=_on_stderr, **options)
     with progress("judging") as tell:
         return batch.run_detection(run, methods, asking=asking, progress=tell, **options)
 

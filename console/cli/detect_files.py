@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from console.cli.output import emit, say
 from console.detection.detectors import detector
@@ -13,30 +14,37 @@ from console.errors import BadInput, Refused
 from console.language import counted
 from console.settings import settings
 
+if TYPE_CHECKING:
+    from console.detection.distributed_judging import Judged
+
 _ENDINGS = (".jsonl", ".parquet")
 
 
 def judge(
     source: str,
-    task: dict[str, object],
+    work: Mapping[str, Any],
     asking: ModelOptions,
     engine: str,
     cluster: tuple[str | None, int],
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Judge the files at `source` on a cluster, given as (scheduler's address or None, number of local workers)."""
+    """Judge the files at `source` on a cluster, given as (scheduler's address or None, number of local workers).
+
+    `work` has the other fields of `distributed_judging.JudgingTask`.
+    """
     # dask and pyarrow take long to load, and no other command needs them to start.
     from console.detection import distributed_judging
 
-    methods, (scheduler, workers) = task["methods"], cluster
+    task = distributed_judging.JudgingTask(asking=asking, **work)
+    scheduler, workers = cluster
     if engine != "dask":
         raise BadInput(f"{engine!r} is not an engine. Use dask, or leave out --engine.")
     if out is None or out.suffix != ".parquet":
         raise BadInput("--engine needs a file for the verdicts: --out results.parquet.")
-    if asking.spending_cap_usd is not None:
+    if task.asking.spending_cap_usd is not None:
         raise BadInput("--cap-usd does not reach other machines. Remove it, or judge without --engine.")
-    asks = any(detector(name).ask for name in methods)  # type: ignore[attr-defined]
+    asks = any(detector(name).ask for name in task.methods)
     if asks and scheduler is not None and settings().cache_url is None:
         raise Refused("Workers on other machines need a common cache of replies. Set INFERACT_CACHE_URL for all.")
     paths = _find_files(Path(source))
@@ -44,29 +52,25 @@ def judge(
     with distributed_judging.open_client(scheduler, workers) as client:
         at_work = len(client.scheduler_info(n_workers=-1)["workers"]) or 1
         parts = distributed_judging.split_files(paths, at_work)
-        given = distributed_judging.Task(asking=asking, **task)  # type: ignore[arg-type]
-        done = distributed_judging.judge_files(parts, given, out, client, at_work)
+        done = distributed_judging.judge_files(parts, task, out, client, at_work)
         if scheduler is None:
             client.cluster.close()
-    judged, flagged = (sum(row[name] for row in done.rows) for name in ("judged", "flagged"))
-    document = {
-        "out": str(out),
-        "partitions": len(parts),
-        "workers": at_work,
-        "judged": judged,
-        "flagged": flagged,
-        "errors": done.errors,
-        "requests": done.requests,
-        "cached": done.cached,
-        "seconds": round(time.monotonic() - started, 1),
-    }
-    told = f"{counted(judged, 'verdict')}, {flagged} flagged, from {counted(len(parts), 'partition')}. Import them: "
-    emit(document, as_json, f"{told}inferact detect RUN --method {','.join(given.methods)} --verdicts {out}")
+    facts = {"out": str(out), "partitions": len(parts), "workers": at_work}
+    _tell(done, facts, round(time.monotonic() - started, 1), task.methods, as_json)
     if done.errors:
         raise Refused(
             f"{counted(done.errors, 'verdict')} missing. The last request failed: {done.problem.rstrip('.')}. Fix the "
             "problem, then run the same command again; replies that arrived are cached."
         )
+
+
+def _tell(done: Judged, facts: dict[str, Any], seconds: float, methods: Sequence[str], as_json: bool) -> None:
+    judged, flagged = (sum(row[name] for row in done.rows) for name in ("judged", "flagged"))
+    counts = {"judged": judged, "flagged": flagged, "errors": done.errors}
+    document = facts | counts | {"requests": done.requests, "cached": done.cached, "seconds": seconds}
+    told = f"{counted(judged, 'verdict')}, {flagged} flagged, from {counted(facts['partitions'], 'partition')}. "
+    importing = f"Import them: inferact detect RUN --method {','.join(methods)} --verdicts {facts['out']}"
+    emit(document, as_json, told + importing)
 
 
 def take_verdicts(run: str, path: Path) -> None:

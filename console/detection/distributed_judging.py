@@ -72,7 +72,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class JudgingTask:
     """What every worker does with its partitions; `critical` are the patterns of critical actions."""
 
     methods: tuple[str, ...]
@@ -133,7 +133,7 @@ def _read_group(part: Partition) -> list[str]:
     return texts
 
 
-def judge_partition(part: Partition, task: Task) -> Judged:
+def judge_partition(part: Partition, task: JudgingTask) -> Judged:
     """Judge each checkpoint of a partition with each detector; a worker runs this function."""
     critical = orjson.dumps(task.critical).decode()
     run = tables.Run(name="", kind="archive", environment="", created_ms=0, seed=task.seed, critical=critical)
@@ -175,7 +175,7 @@ def _ask_models(
     return Judged(rows, len(failures), failures[-1] if failures else "", used.requests, used.cached)
 
 
-def judge_files(parts: Sequence[Partition], task: Task, out: Path, client: Any, workers: int) -> Judged:
+def judge_files(parts: Sequence[Partition], task: JudgingTask, out: Path, client: Any, workers: int) -> Judged:
     """Judge all partitions on the workers of a `distributed.Client`, and write the verdicts to `out`, in order.
 
     All workers together send `asking.concurrency` requests to models at a time. Raise Refused if workers that share no

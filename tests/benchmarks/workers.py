@@ -20,7 +20,7 @@ def main():
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     with tempfile.TemporaryDirectory() as folder, at_home(Path(folder) / "data"):
         log = write_log(Path(folder) / "log.jsonl", *(purchase(n, wrong=n % 3 == 0) for n in range(number)))
-        task = distributed_judging.Task(("rules",), ("click[Buy Now]",), ModelOptions())
+        task = distributed_judging.JudgingTask(("rules",), ("click[Buy Now]",), ModelOptions())
         clients = {workers: distributed_judging.open_client(None, workers) for workers in (1, 2)}
         parts = distributed_judging.split_files([log], 2)
         took = {1: [], 2: []}

@@ -16,7 +16,7 @@ from console.cli import run_command
 from console.database import reading
 from console.detection import batch, distributed_judging
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.detection.distributed_judging import Partition, Task
+from console.detection.distributed_judging import JudgingTask, Partition
 from console.errors import BadInput
 from console.llm.cache import Replies
 from console.llm.messages import Reply, Usage
@@ -89,8 +89,9 @@ def test_each_line_belongs_to_one_partition(tmp_path, size):
     assert found == [b"%d" % n for n in range(200)] + [b"last"]
 
 
+@pytest.mark.at_length
 def test_the_verdicts_of_both_formats_are_those_of_the_plain_run_and_import(files, two_workers, tmp_path, capsys):
-    task = Task(("rules", "full-validation"), (BUY,), ModelOptions())
+    task = JudgingTask(("rules", "full-validation"), (BUY,), ModelOptions())
     plain = plain_verdicts(files[0], ["rules", "full-validation"])
     assert len(plain) == 240
     for path in files:
@@ -110,6 +111,7 @@ def test_the_verdicts_of_both_formats_are_those_of_the_plain_run_and_import(file
         distributed_judging.import_verdicts("again", files[1])
 
 
+@pytest.mark.at_length
 def test_a_killed_worker_costs_only_its_unfinished_calls(files, tmp_path, monkeypatch):
     with serving(rule, latency_s=0.02) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -121,7 +123,7 @@ def test_a_killed_worker_costs_only_its_unfinished_calls(files, tmp_path, monkey
         endpoint.reset()
         monkeypatch.setenv("INFERACT_CACHE_URL", f"sqlite:///{tmp_path / 'shared.sqlite'}")
         settings.cache_clear()
-        task = Task(("direct",), (BUY,), ModelOptions(concurrency=2))
+        task = JudgingTask(("direct",), (BUY,), ModelOptions(concurrency=2))
         with (
             distributed.LocalCluster(
                 n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
