@@ -273,7 +273,7 @@ def test_a_backup_that_another_program_changed_is_refused_unless_it_is_accepted(
     copy = shop.backup()
     with closing(sqlite3.connect(copy)) as connection, connection:
         connection.execute("UPDATE person SET roles = 'admin'")
-    said = "Audit: person 1 was changed outside the console: what (roles)."
+    said = "Audit: person 1 was changed outside the console: what (roles, hold)."
     files = sorted(shop.folder.iterdir())
     with pytest.raises(StorageError) as refusal:
         shop.restore(copy)

@@ -55,7 +55,9 @@ def test_each_unflagged_action_is_logged_and_those_below_the_probability_are_que
     queued = {item["trajectory_id"] for item in all_of(tables.Item) if item["status"] == "pending"}
     with reading() as session:
         flagged = set(trajectory_ids(session, runs.get(session, shop))[:10])
-        assert audit_draws.count_draws(session, runs.get(session, shop)) == audit_draws.Reserve(0.25, 30, len(drawn))
+        assert audit_draws.count_draws(session, runs.get(session, shop)) == audit_draws.Reserve(
+            0.25, 30, len(drawn), expected=0.25
+        )
     assert queued == flagged | drawn
     assert 0 < len(drawn) < 30
 
