@@ -200,7 +200,8 @@ def _add_lines(
     """Add one line per detector; `columns` are x, y and the detail of the hover text."""
     for name, line, style in split_series(frame, "detector"):
         x, y, detail = (line[column].to_list() for column in columns)
-        drawn = style.line(marks=marks)
+        # A line of one point is invisible.
+        drawn = style.line(marks=marks or len(line[[*columns[:2]]].drop_duplicates()) < 2)
         figure.add_scatter(x=x, y=y, customdata=detail, name=name, hovertemplate=hover, **drawn)
     return figure
 

@@ -262,6 +262,13 @@ def test_a_detector_has_one_colour_in_all_charts():
     assert len({colours[name] for name in DETECTORS}) == 3
 
 
+def test_a_detector_with_one_point_has_a_mark_and_the_other_curves_have_none():
+    modes = {line.name: line.mode for line in CHARTS["pr-curve"](TABLES["pr-curve"]).data}
+    assert modes == {"rules": "lines", "random": "lines+markers", "by chance": "lines"}
+    same = TABLES["pr-curve"].assign(detector="rules", recall=1.0, precision=0.4)
+    assert CHARTS["pr-curve"](same).data[0].mode == "lines+markers"
+
+
 def test_an_empty_bin_is_not_drawn_and_an_undefined_field_is_a_dash():
     line = CHARTS["reliability"](TABLES["reliability"]).data[1]
     assert list(line.x) == [0.05]
