@@ -127,6 +127,8 @@ def restore(
             except BaseException:
                 _put_back(kept, target)
                 raise
+            finally:
+                close(f"sqlite:///{ready}")
             if not is_current:
                 # An action began, or a person decided, since the copy; it must be carried over too.
                 _put_back(kept, target)
@@ -137,8 +139,11 @@ def restore(
         # The key that identifies the file must be in the file itself, not in its log.
         overwrite_freed(url)
         return Restored(kept, went_back)
-    where = target or mask_password(url)
-    raise StorageError(f"{where} changes too fast to be replaced. Stop the console and its agents, then try again.")
+    raise _too_busy(target or mask_password(url))
+
+
+def _too_busy(where: object) -> StorageError:
+    return StorageError(f"{where} changes too fast to be replaced. Stop the console and its agents, then try again.")
 
 
 def _require_backup(source: Path, target: Path | None) -> None:

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -226,6 +227,12 @@ def test_nothing_comes_back_in_random_histories(template, tmp_path, kind, histor
             path.unlink()
     assert found == Counter()
     assert min(acts.values()) > histories / 4, acts
+    assert not [path for path in Path("/proc/self/fd").iterdir() if "ready.db" in open_file(path)]
+
+
+def open_file(path):
+    """The file of a descriptor, or "" if it was closed in the meantime."""
+    return str(path.readlink()) if path.is_symlink() else ""
 
 
 def drill(world, path):

@@ -60,8 +60,8 @@ def test_the_image_starts_the_console_as_a_user_of_its_own():
 
 
 def test_nginx_reads_its_file(tmp_path):
-    (text,) = blocks("nginx")
-    assert text.count("{") == text.count("}")
+    text, with_tls = blocks("nginx")
+    assert [part.count("{") for part in (text, with_tls)] == [part.count("}") for part in (text, with_tls)]
     if (nginx := shutil.which("nginx")) is None:
         pytest.skip("nginx is not on this machine")
     (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid; events {{}} http {{ access_log off; {text} }}")
