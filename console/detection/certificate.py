@@ -237,8 +237,11 @@ def _of_rest(audits: Audits, evenly: Audits, error: ReviewerError, bound: Bound)
 
 def _explain_lack(run: tables.Run, rows: AuditRows) -> str:
     if not rows.labels.size:
-        how = f'inferact run audit {quote(run.name)} "20% budget"'
-        return f"Nothing was drawn at random in run {run.name}, so a bound is not possible. Draw audits: {how}"
+        lack = f"Nothing was drawn at random in run {run.name}, so a bound is not possible."
+        if run.study_id is not None or runs.run_options(run).every_action:
+            return lack
+        # A share of the budget is refused for a run without a budget, and for one that gets its actions later.
+        return f"{lack} Draw audits: inferact run audit {quote(run.name)} 20%"
     if rows.waiting:
         return (
             f"Run {run.name} has {counted(rows.waiting, 'pending audit')} and no audit with a decision. Decide an "

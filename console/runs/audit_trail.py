@@ -158,7 +158,8 @@ def _withdrawal(one: AuditEntry) -> str:
     """Return the sentence on a withdrawal; name a withdrawn participant by a pseudonym (W and six characters)."""
     if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
         return f"The participant now called {one.who} withdrew from the study {one.subject}"
-    return f"{one.who} removed a participant from the study {one.subject}"
+    whom = "simulated participant" if one.detail.get("simulated") else "participant"
+    return f"{one.who} removed a {whom} from the study {one.subject}"
 
 
 def _plain(one: AuditEntry) -> str:

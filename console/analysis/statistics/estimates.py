@@ -132,7 +132,7 @@ def estimate_by_resamples(value: float, drawn: Floats, n: int, units: str, note:
         return Estimate(value, n=n, note=note or f"No resample of {units} gives a figure.")
     if np.ptp(drawn) < _SAME:
         same = f"Every resample of {units} gives the same figure, so the interval is undefined."
-        return Estimate(value, n=n, note=same)
+        return Estimate(value, n=n, note=f"{same} {note}".strip())
     return Estimate(value, percentile_interval(drawn), n=n, note=note)
 
 

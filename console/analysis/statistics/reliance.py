@@ -152,6 +152,7 @@ def estimate_rubber_stamping(frame: pd.DataFrame) -> Stamping:
     require_columns(frame, "participant", "lead_time_ms")
     rows = _labelled(frame).dropna(subset=["lead_time_ms"])
     rows = rows.assign(agrees=_find_agreement(rows).astype(float), ms=to_floats(rows["lead_time_ms"]))
+    rows = rows[rows["ms"] > 0]
     rows = rows[rows.groupby("participant")["ms"].transform("size") >= _FEWEST]
     quartile = rows.groupby("participant")["ms"].transform(lambda times: times.quantile(0.25))
     fast = rows["ms"] <= quartile

@@ -88,7 +88,8 @@ def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Iterate over (reviewers, measure, table with one value per participant and condition)."""
     yield from _answers(frames)
     timed = own_decisions(frames).assign(value=own_decisions(frames)["lead_time_ms"].astype(float) / 1_000)
-    for name, part in groups(timed):
+    # A simulated reviewer without a set pace decides at once, so its decisions have no measured time.
+    for name, part in groups(timed[timed["value"] > 0]):
         medians = part.groupby(["participant", "condition"])["value"].median()
         yield name, SECONDS, medians.reset_index()
 

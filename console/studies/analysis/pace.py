@@ -39,7 +39,7 @@ def pace(frames: Frames) -> pd.DataFrame:
 def over_session(frames: Frames) -> pd.DataFrame:
     """Return the median and quartiles of seconds per decision for each ten decisions of a session, without practice."""
     decisions = frames["decisions"]
-    placed = decisions[decisions["place_in_session"].notna()]
+    placed = decisions[decisions["place_in_session"].notna() & (decisions["lead_time_ms"].astype(float) > 0)]
     seconds = placed["lead_time_ms"].astype(float) / 1_000
     tens = (placed["place_in_session"].astype("int64") - 1) // ITEMS
     rows = []

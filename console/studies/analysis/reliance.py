@@ -215,7 +215,7 @@ def describe_stamping(table: pd.DataFrame) -> str:
         why = rows["index"]["note"] if rows else "no decision has been made yet."
         return f"The rubber-stamping index cannot be estimated: {why}"
     index, apart = rows["index"], rows["difference"]
-    few = "; the others made too few" if index["n"] < index["participants"] else ""
+    few = "; the others made too few with a measured time" if index["n"] < index["participants"] else ""
     said = (
         f"Of the fastest quarter of each reviewer's decisions, {index['value']:.0%} agree with the "
         f"detector{span(index, '.0%')}, on average {over(index, index['participants'])}{few}"

@@ -60,7 +60,8 @@ def flow(design: Design, frames: Frames) -> pd.DataFrame:
 def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]]:
     everyone = frames["participants"]
     rows = everyone[everyone["annotator_kind"] == REVIEWERS[who]]
-    withdrew = int((frames["history"]["event"] == "withdrawal").sum()) if who == "people" else 0
+    left = "withdrawal" if who == "people" else "withdrawal, simulated"
+    withdrew = int((frames["history"]["event"] == left).sum())
     gone = max(withdrew - int((rows["stage"] == "withdrawn").sum()), 0)
     decided = own_decisions(frames)
     done = rows["finished_at"].notna() & (rows["stage"] != "withdrawn")

@@ -54,7 +54,8 @@ def history(session: Session, study_id: int) -> pd.DataFrame:
     for found in session.exec(select(event).where(of_study | of_runs).order_by(col(event.id))):
         arm, before, after = runs.get(found.run_id or -1), _words(found.before), _words(found.after)
         if arm is None:
-            rows.append((name, found.at_ms, _OF_STUDY[found.kind], None, None, None, None))
+            simulated = ", simulated" if orjson.loads(found.detail).get("simulated") else ""
+            rows.append((name, found.at_ms, _OF_STUDY[found.kind] + simulated, None, None, None, None))
         elif before and before != after:
             rows.append((name, found.at_ms, found.kind, arm.participant, arm.condition, before, after))
     invitation = tables.StudyInvitation

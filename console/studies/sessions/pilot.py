@@ -100,7 +100,8 @@ def _events(study: tables.Study, kind: str) -> tuple[Any, ...]:
 def _values(
     session: Session, study: tables.Study, design: Design, done: Sequence[tables.Participant]
 ) -> dict[str, float | None]:
-    left = session.exec(select(func.count(col(tables.Event.id))).where(*_events(study, WITHDREW))).one()
+    of_people = ~col(tables.Event.detail).contains('"simulated"')
+    left = session.exec(select(func.count(col(tables.Event.id))).where(*_events(study, WITHDREW), of_people)).one()
     quiz = len(_people(session, study, tables.Participant.stage == ParticipantStage.FAILED_QUIZ))
     failed = _failed_attention(session, design, [one.id or 0 for one in done])
     times = [(one.finished_ms - one.joined_ms) / 60_000 for one in done if one.finished_ms and one.joined_ms]

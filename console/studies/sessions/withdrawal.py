@@ -28,7 +28,7 @@ from console.trials.start import new_trial
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.queue import HALTED
-from storage.tables import AssignmentStatus, ItemStatus, SlotStatus
+from storage.tables import AssignmentStatus, ItemStatus, ParticipantKind, SlotStatus
 
 NOBODY = "withdrawn"
 """The reviewer's name in the remaining rows of a person who withdrew."""
@@ -171,6 +171,7 @@ def _remove(participant_id: int, themselves: bool) -> None:
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         ids = list_own_runs(session, participant)
+        is_person = participant.kind == ParticipantKind.HUMAN
         had_conditions = bool(list_assignments(session, participant.id))
         place = joining.free_again(session, participant, ParticipantStage.WITHDRAWN) if had_conditions else None
         for row in list_assignments(session, place.id) if place else ():
@@ -183,14 +184,15 @@ def _remove(participant_id: int, themselves: bool) -> None:
         session.flush()
         for run_id in ids:
             empty_run(session, session.get_one(tables.Run, run_id), f"withdrawn-{random_letters(12)}")
-        _tell(session, study, _pseudonym() if themselves else None)
+        _tell(session, study, _pseudonym() if themselves else None, is_person=is_person)
     overwrite_freed(database_url())
 
 
-def _tell(session: Session, study: tables.Study, pseudonym: str | None) -> None:
+def _tell(session: Session, study: tables.Study, pseudonym: str | None, *, is_person: bool) -> None:
     """Record the withdrawal without the network address, which would identify the person."""
     by = By(pseudonym, Door.BROWSER) if pseudonym else None
-    audit_log.record(session, None, WITHDREW, now_ms(), by=by, subject=study.name)
+    detail = None if is_person else {"simulated": True}
+    audit_log.record(session, None, WITHDREW, now_ms(), by=by, subject=study.name, detail=detail)
 
 
 def _pseudonym() -> str:
@@ -221,4 +223,4 @@ def _anonymise(participant_id: int, themselves: bool) -> None:
         participant.completion_code, participant.stage = None, ParticipantStage.WITHDRAWN
         participant.outside_id = None
         session.add(participant)
-        _tell(session, study, new if themselves else None)
+        _tell(session, study, new if themselves else None, is_person=participant.kind == ParticipantKind.HUMAN)

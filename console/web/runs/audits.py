@@ -105,12 +105,16 @@ _STOP_HELP = "A reviewer whose next inspection is expected to lower safety gets 
 def audits_form(run: tables.Run, reserve: audit_draws.Reserve) -> None:
     """Draw the form that sets the share of unflagged actions to audit."""
     present = f"{100 * reserve.expected:.4g}%" if reserve.probability else ""
+    recorded = run.kind not in (RunKind.LIVE, RunKind.GATE)
+    of_budget = recorded and (run.budget_cap is not None or run.budget_percent is not None)
     with st.form("audits", border=False):
         st.caption(
             "Audits are random reviews of actions that the detector did not flag. In a blind run, audits look like "
-            "flagged items. Enter a share of these actions, such as 5%, or of the budget, such as 20% budget."
+            "flagged items. Enter a share of these actions, such as 5%"
+            + (", or of the budget, such as 20% budget." if of_budget else ".")
         )
-        wanted = st.text_input("Audits", present, key=f"audits-{run.id}", placeholder="20% budget", width=260)
+        example = "20% budget" if of_budget else "5%"
+        wanted = st.text_input("Audits", present, key=f"audits-{run.id}", placeholder=example, width=260)
         spread = st.selectbox(
             "Chances",
             list(_SPREADS),
@@ -119,7 +123,7 @@ def audits_form(run: tables.Run, reserve: audit_draws.Reserve) -> None:
             key=f"audit-spread-{run.id}",
             width=260,
         )
-        waits = run.kind in (RunKind.LIVE, RunKind.GATE) and not run.blind
+        waits = not recorded and not run.blind
         after = waits and st.checkbox(
             "Audit after the action ran", run_options(run).audits_after, key=f"audits-after-{run.id}"
         )

@@ -166,6 +166,12 @@ def test_rubber_stamping_is_the_agreement_of_the_fastest_quarter():
     assert found.difference.interval.low > 0.2
 
 
+def test_decisions_without_a_measured_time_have_no_fastest_quarter():
+    at_once = stamped().query("participant == 'P0'").assign(participant="oracle", lead_time_ms=0)
+    found = reliance.estimate_rubber_stamping(pd.concat([stamped(), at_once]))
+    assert found == reliance.estimate_rubber_stamping(stamped())
+
+
 def test_careful_people_stand_out_by_no_difference():
     found = reliance.estimate_rubber_stamping(stamped(fast_agrees=0.7, slow_agrees=0.7))
     assert found.difference.interval.low < 0 < found.difference.interval.high

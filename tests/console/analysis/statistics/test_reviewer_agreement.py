@@ -69,6 +69,13 @@ def test_cohens_kappa_of_published_tables(table, published):
     assert found.value == pytest.approx(cohen_kappa_score(*sides), abs=1e-12)
 
 
+def test_equal_resamples_are_told_with_those_that_have_no_figure():
+    found = reviewer_agreement.cohen(long(dict.fromkeys(("A", "B"), ["x"] * 7 + ["y"])))
+    assert found.interval is None
+    assert found.note.startswith("Every resample of units gives the same figure")
+    assert found.note.endswith("resamples are left out because they have a single label.")
+
+
 def test_percent_agreement_counts_pairs_of_labels():
     ratings = long({"a": ["x", "x", "x"], "b": ["x", "y", None], "c": ["x", "y", None]})
     assert reviewer_agreement.percent(ratings).value == pytest.approx((3 + 1) / 6)

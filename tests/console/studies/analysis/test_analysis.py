@@ -57,6 +57,12 @@ def test_seeded_items_tell_accuracy_with_the_score_shown_and_hidden(found):
     }
 
 
+def test_seconds_are_compared_without_decisions_that_have_no_measured_time(tables):
+    tables["decisions"]["lead_time_ms"] = 0
+    assert not len(computations()["time-over-session"](tables))
+    assert "seconds per decision" not in set(computations()["differences"](tables)["measure"])
+
+
 def test_checks_are_counted_by_participant(found):
     checks = found["checks"].set_index(["participant", "purpose"])
     assert checks.loc[("P01", "known-bad"), "right"] == 1

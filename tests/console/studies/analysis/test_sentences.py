@@ -192,8 +192,8 @@ def test_fast_decisions_name_the_participants_who_have_a_value():
     table = figures(*rows, condition="all", participants=8).assign(n=[4, 1])
     assert reliance.describe_stamping(table) == (
         "Of the fastest quarter of each reviewer's decisions, 25% agree with the detector (10% to 40%), on average "
-        "over 4 of 8 participants; the others made too few. The difference from slower decisions is -0.500 over 1 of 8 "
-        "participants, without an interval: one participant has no spread."
+        "over 4 of 8 participants; the others made too few with a measured time. The difference from slower "
+        "decisions is -0.500 over 1 of 8 participants, without an interval: one participant has no spread."
     )
     whole = figures(rows[0], ("difference", 0.2, 0.1, 0.3, ""), condition="all", participants=8, n=8)
     said = reliance.describe_stamping(whole)

@@ -40,6 +40,9 @@ def test_the_flow_counts_people_apart_and_those_whose_data_are_gone(design, tabl
     assert (found["withdrew"], found["excluded by a rule"], found["invited"]) == ((1, 0), (0, 0), (0, 0))
     assert found["finished"] == (2, 1)
     assert found["decided on an item of the study"] == (2, 1)
+    found = steps(design, happened(event("created"), event("withdrawal, simulated")))
+    assert (found["joined"], found["withdrew"]) == ((2, 2), (0, 1))
+    happened(event("created"), event("withdrawal"))
     # Who stays under another pseudonym is counted once.
     tables["participants"].loc[0, "stage"] = "withdrawn"
     checks = tables["decisions"]

@@ -97,6 +97,16 @@ def test_it_tells_openings_pauses_withdrawals_and_changed_settings(study):
     assert (changed["before"], changed["after"], changed["participant"]) == ("2", "7", "P02")
 
 
+@pytest.mark.parametrize("kept", ["remove", "anonymise"])
+def test_a_simulated_reviewer_who_leaves_is_no_person(study, kept):
+    study(consent={"text": "Agreed?", "withdrawal": kept}, participants={"human": 1, "oracle": 1}, factors={})
+    simulated.simulate("pilot")
+    with reading() as session:
+        oracle = withdrawal.find_by_code(session, lifecycle.get(session, "pilot"), "P02")
+    withdrawal.withdraw(oracle.id)
+    assert of("pilot")["event"].tolist() == ["created", "opened", "withdrawal, simulated"]
+
+
 def test_another_studys_history_is_its_own(study):
     study()
     study("other", opened=False)

@@ -26,6 +26,9 @@ def press(at, label):
 def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(open_page, words, shop):
     at = open_page("runs", run="shop")
     field = at.text_input(key=f"audits-{shop.id}")
+    # The run has no budget, so a share of it is refused.
+    assert field.placeholder == "5%"
+    assert "20% budget" not in words(at)
     field.input("half")
     press(at, "Draw audits")
     assert "is not a valid share of audits" in words(at)
