@@ -117,8 +117,13 @@ def change_html(pending: str, edited: str) -> str:
 
 
 def _words_html(old: str, new: str) -> str:
+    """Return the text with its changed words, or the whole old and new text if the changes are many and scattered."""
     marks = {"removed": "del", "added": "ins"}
+    pieces = word_changes(old, new)
+    kept = sum(len(text.split()) for kind, text in pieces if kind == "kept")
+    scattered = "kept" in dict(pieces[1:-1])
+    if scattered and 2 * kept < max(len(old.split()), len(new.split())):
+        return f"<del>{plain(old)}</del><br><ins>{plain(new)}</ins>"
     return "".join(
-        f"<{marks[kind]}>{plain(text)}</{marks[kind]}>" if kind in marks else plain(text)
-        for kind, text in word_changes(old, new)
+        f"<{marks[kind]}>{plain(text)}</{marks[kind]}>" if kind in marks else plain(text) for kind, text in pieces
     )

@@ -2,7 +2,7 @@
 
 from console.review.presentation import record_presentation
 from console.trajectory import Step, Trajectory
-from console.web.widgets.changes import arguments_with_changes, compare_lines
+from console.web.widgets.changes import arguments_with_changes, change_html, compare_lines
 from console.web.widgets.pending_action import action_html
 from console.web.widgets.timeline import timeline_rows
 
@@ -49,3 +49,10 @@ def test_a_step_of_the_record_reads_as_the_pending_action_does():
     record = Trajectory("t", "generic", "do", (Step("", EDIT, "ok"),))
     (row,) = timeline_rows(record_presentation(record, ["nothing"]))
     assert "old_string → new_string" in row
+
+
+def test_few_kept_words_show_the_whole_old_and_new_text_and_a_small_change_its_words():
+    drawn = change_html("click[Buy Now]", "click[Back to Search]")
+    assert "<del>click[Buy Now]</del><br><ins>click[Back to Search]</ins>" in drawn
+    small = change_html("Send 45 euro to Ann on Monday.", "Send 20 euro to Ann on Friday.")
+    assert "Send <del>45</del><ins>20</ins> euro to Ann on <del>Monday.</del><ins>Friday.</ins>" in small
