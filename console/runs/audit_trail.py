@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session, col
 
 from console.language import counted
@@ -58,13 +58,22 @@ class AuditFilter:
 def list_entries(session: Session, wanted: AuditFilter, limit: int | None = None) -> list[AuditEntry]:
     """Return the matching events, newest first, at most `limit`."""
     event, run = tables.Event, tables.Run
-    statement = select(event, col(run.name)).outerjoin(run, col(run.id) == col(event.run_id))
-    chosen = ((run.name, wanted.run), (event.kind, wanted.kind), (event.actor, wanted.who))
-    for column, value in chosen:
-        if value is not None:
-            statement = statement.where(col(column) == value)
+    statement = select(event, col(run.name)).outerjoin(run, col(run.id) == col(event.run_id)).where(*_matches(wanted))
     found = session.execute(statement.order_by(col(event.id).desc()).limit(limit)).all()
     return [_entry(row, name or "") for row, name in found]
+
+
+def count_entries(session: Session, wanted: AuditFilter) -> int:
+    """Return the number of matching events."""
+    event, run = tables.Event, tables.Run
+    joined = select(func.count(col(event.id))).outerjoin(run, col(run.id) == col(event.run_id))
+    return int(session.execute(joined.where(*_matches(wanted))).scalar_one())
+
+
+def _matches(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    event, run = tables.Event, tables.Run
+    chosen = ((run.name, wanted.run), (event.kind, wanted.kind), (event.actor, wanted.who))
+    return [col(column) == value for column, value in chosen if value is not None]
 
 
 def list_choices(session: Session) -> tuple[list[str], list[str], list[str]]:

@@ -42,14 +42,17 @@ def show_audit() -> None:
         )
     with reading() as session:
         found = audit_trail.list_entries(session, wanted, _SHOWN)
+        count = audit_trail.count_entries(session, wanted)
     if not found:
         show_empty_state("No matching events", "Choose another run, event or person.")
         return
-    rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.entry_sentence(one)} for one in found]
-    show_rows(rows, {"at": "Time (UTC)", "said": "Event"}, label="Audit log")
     # The file includes its own download, which is recorded first.
     make, leaving = partial(_csv, database_url(), wanted), exporting(wanted.run)
     download("Download audit log", make, "audit.csv", "text/csv", "audit_download", leaving=leaving)
+    if count > len(found):
+        st.caption(f"The latest {len(found)} of {count:,} events. The download has all of them.")
+    rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.entry_sentence(one)} for one in found]
+    show_rows(rows, {"at": "Time (UTC)", "said": "Event"}, label="Audit log")
 
 
 def _chosen(value: str) -> str | None:

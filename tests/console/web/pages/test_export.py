@@ -61,3 +61,12 @@ def test_a_form_of_a_page_is_recorded_under_whoever_is_signed_in(open_page, word
     at.text_input(key="budget").set_value("4")
     next(button for button in at.button if button.label == "Save budget").click().run()
     assert "Ada set the budget of kettles from 3 to 4, in the browser." in words(open_page("export"))
+
+
+def test_an_audit_log_that_is_not_shown_whole_says_how_much_is_shown(open_page, words, kettles):
+    assert "events. The download has all of them." not in words(open_page("export"))
+    for cap in range(10, 70):
+        runs.set_budget(kettles, str(cap))
+    at = open_page("export")
+    at.selectbox(key="audit_kind").set_value("budget set").run()
+    assert "The latest 50 of 61 events. The download has all of them." in words(at)
