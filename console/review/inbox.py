@@ -262,6 +262,18 @@ def has_decided(session: Session, reviewer: str) -> bool:
     return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
 
 
+def find_last_decided_run(session: Session, reviewer: str) -> tables.Run | None:
+    """Return the run of the reviewer's latest decision outside studies, or None if the reviewer has not decided."""
+    run = tables.Run
+    statement = (
+        select(run)
+        .join(_item, col(_item.run_id) == col(run.id))
+        .join(_decision, col(_decision.item_id) == col(_item.id))
+        .where(_decision.reviewer == reviewer, col(run.study_id).is_(None), col(run.archived_ms).is_(None))
+    )
+    return session.exec(statement.order_by(col(_decision.id).desc()).limit(1)).first()
+
+
 def list_item_statuses(session: Session, run: tables.Run) -> set[str]:
     """Return the statuses of all items that the run's queue has ever held; empty if it has held no item."""
     return set(session.exec(select(tables.Item.status).where(tables.Item.run_id == run.id).distinct()))

@@ -15,7 +15,7 @@ from console.review.own_progress import Progress, measure_progress
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
-from console.web.run_picker import chosen_run, run_picker
+from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.tables import show_rows
@@ -87,6 +87,9 @@ st.title(_("My reviews"))
 identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
 with reading() as session:
+    last = inbox.find_last_decided_run(session, identity.name) if identity else None
+    if last is not None and "run" not in st.query_params:
+        choose_run(last.name)
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:
         show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))

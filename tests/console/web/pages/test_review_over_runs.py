@@ -246,3 +246,11 @@ def test_an_address_opens_its_item_although_an_agent_waits(open_page, kettles):
     with reading() as session:
         claimed = session.exec(select(tables.Slot.item_id).where(tables.Slot.status == "claimed")).all()
     assert claimed == [wanted]
+
+
+def test_my_reviews_opens_on_the_run_of_the_latest_decision_unless_the_address_names_one(open_page, kettles):
+    assert open_page("answers").session_state["run"] == "kettles"
+    ask("support", 1)
+    approve(open_page("review", run="support"))
+    assert open_page("answers").selectbox(key="run_picker").value == "support"
+    assert open_page("answers", run="kettles").session_state["run"] == "kettles"
