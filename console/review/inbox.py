@@ -256,22 +256,11 @@ def has_pending_items(session: Session) -> bool:
     return run is not None and count_pending_items(session, run)[0] > 0
 
 
-def has_decided(session: Session, reviewer: str) -> bool:
-    """Return whether the reviewer has ever decided on an item."""
-    decision = tables.Decision
-    return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
-
-
 def find_last_decided_run(session: Session, reviewer: str) -> tables.Run | None:
-    """Return the run of the reviewer's latest decision outside studies, or None if the reviewer has not decided."""
-    run = tables.Run
-    statement = (
-        select(run)
-        .join(_item, col(_item.run_id) == col(run.id))
-        .join(_decision, col(_decision.item_id) == col(_item.id))
-        .where(_decision.reviewer == reviewer, col(run.study_id).is_(None), col(run.archived_ms).is_(None))
-    )
-    return session.exec(statement.order_by(col(_decision.id).desc()).limit(1)).first()
+    """Return the run of the reviewer's latest decision, or None if the reviewer has never decided on an item."""
+    joined = select(tables.Run).join(_item, col(_item.run_id) == col(tables.Run.id))
+    of_reviewer = joined.join(_decision, col(_decision.item_id) == col(_item.id)).where(_decision.reviewer == reviewer)
+    return session.exec(of_reviewer.order_by(col(_decision.id).desc()).limit(1)).first()
 
 
 def list_item_statuses(session: Session, run: tables.Run) -> set[str]:

@@ -40,7 +40,8 @@ def let_in(
     audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name, detail=through)
     reviews = Role.REVIEWER in roles_of(person.roles) and inbox.has_pending_items(session)
     opened = sessions.open_session(session, person, now_ms(), browser=browser, address=address)
-    return opened, "/review?welcome=1" if reviews and not inbox.has_decided(session, person.name) else "/"
+    is_new = reviews and inbox.find_last_decided_run(session, person.name) is None
+    return opened, "/review?welcome=1" if is_new else "/"
 
 
 def own_link(address: str) -> str:

@@ -88,7 +88,7 @@ identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
 with reading() as session:
     last = inbox.find_last_decided_run(session, identity.name) if identity else None
-    if last is not None and "run" not in st.query_params:
+    if last is not None and last.study_id is None and "run" not in st.query_params:
         choose_run(last.name)
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:

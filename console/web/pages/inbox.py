@@ -90,14 +90,8 @@ def show_empty_inbox(
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
         if more := count_offered(session, others, who.name):
-            label = _("Review other runs ({count})")
-            st.button(
-                label.format(count=digits(more)),
-                key="elsewhere",
-                type="primary",
-                on_click=inbox_tools.select_run,
-                args=("",),
-            )
+            label = _("Review other runs ({count})").format(count=digits(more))
+            st.button(label, key="elsewhere", type="primary", on_click=inbox_tools.select_run, args=("",))
 
 
 def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
@@ -109,10 +103,8 @@ def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
 
 
 def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: int, may_judge: bool) -> str:
-    if waiting.answered:
-        return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
-    if undecided:
-        return _("Other reviewers have claimed the remaining items. An item returns if its reviewer skips it.")
+    if waiting.answered or undecided:
+        return _why_nowhere(waiting, undecided)
     if may_judge:
         return _("Press “Judge this run” on the Runs page. Flagged actions then appear here.")
     found = inbox.list_item_statuses(session, run)

@@ -121,8 +121,7 @@ def _words_html(old: str, new: str) -> str:
     marks = {"removed": "del", "added": "ins"}
     pieces = word_changes(old, new)
     kept = sum(len(text.split()) for kind, text in pieces if kind == "kept")
-    scattered = "kept" in dict(pieces[1:-1])
-    if scattered and 2 * kept < max(len(old.split()), len(new.split())):
+    if "kept" in dict(pieces[1:-1]) and 2 * kept < max(len(old.split()), len(new.split())):
         return f"<del>{plain(old)}</del><br><ins>{plain(new)}</ins>"
     return "".join(
         f"<{marks[kind]}>{plain(text)}</{marks[kind]}>" if kind in marks else plain(text) for kind, text in pieces
