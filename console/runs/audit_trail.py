@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from io import BytesIO
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -100,23 +101,8 @@ def as_csv(found: list[AuditEntry]) -> bytes:
     columns = [Column("event_id", ColumnKind.INTEGER), Column("at", ColumnKind.TIME)]
     columns += [Column(name) for name in ("run", "who", "kind", "subject", "door", "where")]
     columns += [Column(name, ColumnKind.JSON) for name in ("before", "after", "detail")] + [Column("sentence")]
-    rows = [
-        (
-            one.event_id,
-            one.at_ms,
-            one.run,
-            one.who,
-            one.kind,
-            one.subject,
-            one.door,
-            one.place,
-            _json(one.before),
-            _json(one.after),
-            _json(one.detail),
-            entry_sentence(one),
-        )
-        for one in found
-    ]
+    plain = attrgetter("event_id", "at_ms", "run", "who", "kind", "subject", "door", "place")
+    rows = [(*plain(one), *map(_json, (one.before, one.after, one.detail)), entry_sentence(one)) for one in found]
     stream = BytesIO()
     FORMATS["csv"].write(columns, [rows], stream)
     return stream.getvalue()
