@@ -234,6 +234,11 @@ if waiting.matching:
         show_html(headline_html(waiting, oldest))
     with several:
         bulk_bar.show_bulk_bar(waiting.offered, identity)
+    if wanted.order == "urgent" and waiting.matching > 1:
+        order = _(
+            "Agents that wait come first, by deadline. Your claimed and assigned items follow, then items by priority."
+        )
+        st.caption(f"{order} {_('The priority of an item can differ from its score.')}")
     if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=grouped):
         open_item(only, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):

@@ -98,7 +98,7 @@ def _rows(rows: Sequence[PendingItem], look: _Look, label: str) -> str:
 def _row(row: PendingItem, look: _Look) -> str:
     item, now_ms, run = row.item, look.now_ms, look.runs[row.item.run_id]
     waiter = look.waiters.get(item.id or 0)
-    missing = "–" if row.is_hidden else _("declined") if item.verdict_id else _("halted")
+    missing = _("hidden") if row.is_hidden else _("declined") if item.verdict_id else _("halted")
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     halted = _("The trial halted and needs feedback.") if item.kind == HALTED else ""
     unit = "" if row.score is None else f"<small>{plain(_('score'))}</small>"

@@ -209,3 +209,9 @@ def test_a_view_without_a_name_is_refused_and_the_present_one_is_replaced(open_p
         at.button(key="save-view").click().run()
     with reading() as session:
         assert saved_views.list_views(session, "Ada") == {"one": {"run": ["kettles"], "find": ["number 1"]}}
+
+
+def test_the_order_of_the_list_is_explained_while_the_most_urgent_items_are_first(open_page, kettles, words):
+    told = "The priority of an item can differ from its score."
+    assert told in words(open_page("inbox"))
+    assert told not in words(open_page("inbox", order="newest"))
