@@ -34,7 +34,7 @@ DEFINITIONS = {
     "stuck": "Attempts queued because they halted without a critical action.",
     "logged": "Attempts whose log states the decision on an action, so that the action is not queued.",
     "inspected": "Attempts with at least one current decision or escalation, that is, one that was not undone.",
-    "answers": "Current decisions and escalations by kind; an attempt may have several.",
+    "answers": "Current decisions and escalations, in total and by kind; an attempt may have several.",
     "waiting": "Items within the budget that anyone may claim; an attempt may have several.",
     "beyond": "Further items that anyone may claim if the budget grows; an attempt may have several.",
     "again": "Attempts of the next trial.",

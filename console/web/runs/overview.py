@@ -155,6 +155,8 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
     if flow.logged:
         yield "decided in the log", flow.logged, "flagged"
     yield _WORDS["bars"]["inspected"], flow.inspected, "inspected"
+    if flow.answers:
+        yield "decisions", sum(count for _kind, count in flow.answers), "decisions"
     for kind, count in flow.answers:
         yield _WORDS["decisions"].get(kind, kind), count, f"answer {kind}"
     if flow.waiting > flow.beyond:
