@@ -8,13 +8,14 @@ from console.review import inbox
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.web.flash import show_messages
-from console.web.run_picker import chosen_run, run_picker
+from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.runs import forms, new_run
 from console.web.runs.audits import audits_section
 from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
 from console.web.runs.protocols import evasion_section, protocols_section
 from console.web.runs.reviewers import reviewers_form
+from console.web.widgets.browser import show_from_top
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import OUTCOMES, capitalize_heads
 from storage.tables import RunKind
@@ -31,6 +32,7 @@ with reading() as session:
     end = dead_end(session, run) if run and not looked.critical else None
 
 show_messages()
+show_from_top(run.name if run else "")
 with st.container(key="new-runs"):
     logs, agents = st.columns(2)
 with logs, st.expander("Import logs", expanded=run is None):
@@ -97,17 +99,26 @@ with why:
 
 st.header("All runs", anchor=False)
 heads = {"waiting": "pending", "environment": "environments"}
-st.dataframe(
+opened = st.session_state.get("runs_opened", 0)
+shown = st.dataframe(
     capitalize_heads(
         {heads.get(name, name): row[name] for name in SUMMARY_COLUMNS}
         | {"environments": row["environment"].replace(",", ", ")}
         for row in summaries
     ),
-    key="runs",
+    key=f"runs-{opened}",
+    on_select="rerun",
+    selection_mode="single-row",
     hide_index=True,
     width="content",
     placeholder="–",
 )
+st.caption("Select a row to open the run.")
+if rows := shown.selection["rows"]:
+    # A new key clears the selection of the list.
+    st.session_state["runs_opened"] = opened + 1
+    choose_run(listed[rows[0]].name)
+    st.rerun()
 st.toggle("Show archived runs", key="archived", bind="query-params")
 
 plans_section()
