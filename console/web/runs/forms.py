@@ -183,18 +183,24 @@ def keeping_forms(run: tables.Run) -> None:
     """Draw the maintenance forms of the run; deletion comes last."""
     with reading() as session:
         imports, held = maintenance.list_imports(session, run), maintenance.count_records(session, run)
+    st.subheader("Name and tags", anchor=False)
     _name_and_tags(run)
     if imports:
+        st.subheader("Imports", anchor=False)
         _imports(imports)
+    st.subheader("Archive", anchor=False)
     archived = run.archived_ms is not None
     if st.button("Unarchive this run" if archived else "Archive this run", key="archive_run"):
         with refusals_shown():
             with writing() as session:
                 maintenance.set_archived(session, runs.get(session, run.name), not archived, now_ms())
             finish(f"Unarchived {run.name}." if archived else f"Archived {run.name}.")
+    st.subheader("Legal hold", anchor=False)
     _hold(run)
     if run.hold is None:
-        _delete(run, held)
+        with st.container(border=True, key="delete-run"):
+            st.subheader("Delete", anchor=False)
+            _delete(run, held)
 
 
 def _name_and_tags(run: tables.Run) -> None:

@@ -308,6 +308,8 @@ def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, sta
 
 def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles):
     at = open_page("runs")
+    heads = [head.value for head in at.subheader]
+    assert heads[-5:] == ["Name and tags", "Imports", "Archive", "Legal hold", "Delete"]
     with reading() as session:
         number = runs.get(session, kettles).id
     at.text_input(key=f"rename-{number}").input("pots")
@@ -328,6 +330,16 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     at.text_input(key=f"delete-{number}").input("pots")
     click(at, "Delete this run")
     assert "Deleted pots." in words(at)
+
+
+def test_a_row_of_all_runs_opens_the_run(open_page, kettles, tmp_path):
+    log = write_log(tmp_path / "log.jsonl", Trajectory("t", "generic", "pay", (Step("", "pay()", "done"),)))
+    ingest.import_file(log, "bank", "auto", lambda _: None)
+    at = open_page("runs", run=kettles)
+    names = next(table.value["Run"].tolist() for table in at.dataframe if "Environments" in table.value)
+    at.session_state["runs-0"] = {"selection": {"rows": [names.index("bank")], "columns": [], "cells": []}}
+    at.run()
+    assert at.query_params["run"] == at.selectbox(key="run_picker").value == "bank"
 
 
 def test_an_import_is_undone_on_the_page(open_page, words, kettles, status):
