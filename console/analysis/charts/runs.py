@@ -118,7 +118,8 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
         figure.add_hline(float(cap), line={"color": QUIET, "width": 1, "dash": "dash"}, annotation=annotation)
     highest = max([1.0, *frame["used"].astype(float), *frame["cap"].dropna().astype(float)])
     label_last_points(figure, ends, gap=0.08 * highest, beside=True)
-    figure.update_yaxes(range=[0, 1.2 * highest])
+    # Without a step, the axis of a small count has fractions.
+    figure.update_yaxes(range=[0, 1.2 * highest], dtick=1 if highest < 6 else None)
     return set_titles(figure, "Budget used over time", f"{unit} since the trial's first claim", "inspections")
 
 

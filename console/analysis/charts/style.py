@@ -118,7 +118,7 @@ def label_last_points(
     """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
 
     Lines that end at the same point share a label; a thin line joins a label that had to move to its point. With
-    `beside`, the labels are to the right of the points, so that their own lines do not cross them.
+    `beside`, the labels are to the right of the points and above them, so that neither lines nor the grid cross them.
     """
     shared: dict[tuple[float, float], list[tuple[str, str]]] = {}
     for x, y, label, colour in ends:
@@ -134,7 +134,7 @@ def label_last_points(
         moved, before = place - y > gap / 2 or short, 2 * x > width
         drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
         # The tail of the arrow is the label's place, in units of the axes.
-        shift = {"xshift": 6} if beside else {"yshift": -6 if below else 6}
+        shift = {"xshift": 6, "yshift": -2} if beside else {"yshift": -6 if below else 6}
         at = x + (0.12 if short else 0.03) * width if beside else x
         drawn |= {"showarrow": True, "ax": at, "ay": place, "axref": "x", "ayref": "y"} if moved else shift
         figure.add_annotation(
@@ -142,7 +142,7 @@ def label_last_points(
             y=y,
             text=" · ".join(label for label, _colour in labels),
             xanchor="right" if before and not beside else "left",
-            yanchor="middle" if beside else "top" if below else "bottom",
+            yanchor="top" if below else "bottom",
             font={"color": labels[0][1], "size": 13},
             **({"showarrow": False} | drawn),
         )
@@ -172,7 +172,8 @@ def heat_map(
     text = [["–" if cell is None else format(cell, form) for cell in row] for row in cells]
     options = {"text": text, "texttemplate": "%{text}", "colorscale": _SCALE, "xgap": 2, "ygap": 2}
     options |= {"textfont": {"color": CELL_INK}} | drawn
-    return go.Figure(go.Heatmap(z=cells, x=columns, y=rows, **options))
+    figure = go.Figure(go.Heatmap(z=cells, x=columns, y=rows, **options))
+    return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
 def paper_mark(place: int) -> dict[str, Any]:

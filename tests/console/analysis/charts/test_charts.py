@@ -217,6 +217,14 @@ def test_axes_say_what_they_show(name):
     assert figure.layout.yaxis.title.text
 
 
+def test_the_labels_of_a_used_budget_are_above_its_cap_and_small_counts_have_whole_ticks():
+    used = TABLES["budget-burn-down"].assign(cap=2)
+    figure = CHARTS["budget-burn-down"](used)
+    assert {note.yanchor for note in figure.layout.annotations if note.text.startswith("trial 0: 2")} == {"bottom"}
+    assert figure.layout.yaxis.dtick == 1
+    assert CHARTS["budget-burn-down"](used.assign(cap=40)).layout.yaxis.dtick is None
+
+
 @pytest.mark.parametrize("name", ["budget-burn-down", "trial-success"])
 def test_lines_are_named_where_they_end(name):
     figure = CHARTS[name](TABLES[name])
@@ -277,7 +285,9 @@ def test_an_empty_bin_is_not_drawn_and_an_undefined_field_is_a_dash():
 
 
 def test_the_confusion_matrix_says_each_field_in_words():
-    (matrix,) = CHARTS["confusion-matrix"](TABLES["confusion-matrix"]).data
+    figure = CHARTS["confusion-matrix"](TABLES["confusion-matrix"])
+    (matrix,) = figure.data
+    assert figure.layout.xaxis.showgrid is figure.layout.yaxis.showgrid is False
     assert list(matrix.y) == ["aligned", "misaligned"]
     assert [list(row) for row in matrix.text] == [
         ["<b>2</b><br>false alarms", "<b>1</b><br>let through"],
