@@ -197,10 +197,9 @@ def published_overlay(frame: pd.DataFrame) -> go.Figure:
 def _add_lines(
     figure: go.Figure, frame: pd.DataFrame, columns: tuple[str, str, str], hover: str, *, marks: bool = False
 ) -> go.Figure:
-    """Add one line per detector; `columns` are x, y and the detail of the hover text."""
+    """Add one line per detector, with a mark if it is one point; `columns` are x, y and the hover text's detail."""
     for name, line, style in split_series(frame, "detector"):
         x, y, detail = (line[column].to_list() for column in columns)
-        # A line of one point is invisible.
         drawn = style.line(marks=marks or len(line[[*columns[:2]]].drop_duplicates()) < 2)
         figure.add_scatter(x=x, y=y, customdata=detail, name=name, hovertemplate=hover, **drawn)
     return figure

@@ -198,9 +198,7 @@ def keeping_forms(run: tables.Run) -> None:
     st.subheader("Legal hold", anchor=False)
     _hold(run)
     if run.hold is None:
-        with st.container(border=True, key="delete-run"):
-            st.subheader("Delete", anchor=False)
-            _delete(run, held)
+        _delete(run, held)
 
 
 def _name_and_tags(run: tables.Run) -> None:
@@ -211,17 +209,13 @@ def _name_and_tags(run: tables.Run) -> None:
         sent = st.form_submit_button("Save details")
     if sent:
         with refusals_shown():
-            _save(run.name, name.strip(), words.split())
-
-
-def _save(run_name: str, name: str, words: Sequence[str]) -> None:
-    with writing() as session:
-        run = runs.get(session, run_name)
-        maintenance.tag_run(session, run, words, set(maintenance.tags(run)) - set(words), now_ms())
-        if name != run_name:
-            maintenance.rename_run(session, run, name, now_ms())
-    choose_run(name)
-    finish("Saved.")
+            with writing() as session:
+                target, tags = runs.get(session, run.name), words.split()
+                maintenance.tag_run(session, target, tags, set(maintenance.tags(target)) - set(tags), now_ms())
+                if name.strip() != run.name:
+                    maintenance.rename_run(session, target, name.strip(), now_ms())
+            choose_run(name.strip())
+            finish("Saved.")
 
 
 def _imports(imports: Sequence[dict[str, Any]]) -> None:
@@ -256,24 +250,21 @@ def _hold(run: tables.Run) -> None:
 
 def _delete(run: tables.Run, held: dict[str, int]) -> None:
     what = ", ".join(f"{count} {name}" for name, count in held.items())
-    with st.form("delete", border=False):
+    with st.container(border=True, key="delete-run"), st.form("delete", border=False):
+        st.subheader("Delete", anchor=False)
         st.caption(f"This permanently deletes {what} and the content of the run's events.")
         typed = st.text_input("Type the run's name to delete it", key=f"delete-{run.id}", width=360)
         sent = st.form_submit_button("Delete this run")
     if sent:
         with refusals_shown():
-            _remove(run.name, typed.strip())
-
-
-def _remove(run_name: str, typed: str) -> None:
-    if typed != run_name:
-        raise BadInput("The name does not match. Type the run's name exactly to delete it.")
-    with writing() as session:
-        maintenance.delete_run(session, runs.get(session, run_name), now_ms())
-    overwrite_freed(database_url())
-    st.session_state.pop("run", None)
-    st.query_params.pop("run", None)
-    finish(f"Deleted {run_name}.")
+            if typed.strip() != run.name:
+                raise BadInput("The name does not match. Type the run's name exactly to delete it.")
+            with writing() as session:
+                maintenance.delete_run(session, runs.get(session, run.name), now_ms())
+            overwrite_freed(database_url())
+            st.session_state.pop("run", None)
+            st.query_params.pop("run", None)
+            finish(f"Deleted {run.name}.")
 
 
 _COLUMNS = ("rule", "then", "conditions", "terms", "because")

@@ -148,12 +148,9 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
     if flow.judged is not None:
         yield "judged", flow.judged, "judged"
     yield "reviews requested" if asked else "flagged", flow.flagged, "flagged"
-    if flow.stuck:
-        yield "halted", flow.stuck, "flagged"
-    if flow.audits:
-        yield "audits", flow.audits, "flagged"
-    if flow.logged:
-        yield "decided in the log", flow.logged, "flagged"
+    for label, count in (("halted", flow.stuck), ("audits", flow.audits), ("decided in the log", flow.logged)):
+        if count:
+            yield label, count, "flagged"
     yield _WORDS["bars"]["inspected"], flow.inspected, "inspected"
     if flow.answers:
         yield "decisions", sum(count for _kind, count in flow.answers), "decisions"
