@@ -48,8 +48,7 @@ def success(summary: pd.DataFrame) -> go.Figure:
     for number, panel in enumerate(panels, 1):
         for line in _arms(summary[summary["environment"] == panel], caps, first=number == 1):
             figure.add_trace(line, row=1, col=number)
-    figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    figure.update_xaxes(title_text="trial", dtick=1)
+    figure.update_yaxes(range=[0, 1], tickformat=".0%").update_xaxes(title_text="trial", dtick=1)
     figure.update_layout(template="plotly_white", legend={"orientation": "h", "y": -0.2}, height=460)
     return figure.update_layout(yaxis_title="tasks solved", margin={"t": 40, "r": 20})
 
@@ -88,8 +87,7 @@ def trial_success(frame: pd.DataFrame) -> go.Figure:
         )
         ends.append((float(line["trial"].iloc[-1]), share[-1], f"{name}: {share[-1]:.0%}", style.colour))
     label_last_points(figure, ends, gap=0.09)
-    figure.update_yaxes(**SHARE)
-    figure.update_xaxes(dtick=1)
+    figure.update_yaxes(**SHARE).update_xaxes(dtick=1)
     return set_titles(figure, "Tasks solved in this trial or an earlier one", "trial", "share of the run's tasks")
 
 

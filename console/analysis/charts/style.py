@@ -26,9 +26,7 @@ def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 4
         legend={"orientation": "h", "y": -_LEGEND_PX / (height - _AROUND_PX), "yanchor": "top", "x": 0},
         hoverlabel={"namelength": -1},
     )
-    figure.update_xaxes(title_text=x, **_TICKS)
-    figure.update_yaxes(title_text=y, **_TICKS)
-    return figure
+    return figure.update_xaxes(title_text=x, **_TICKS).update_yaxes(title_text=y, **_TICKS)
 
 
 _APART_PX, _LETTER_PX, _FEW_LETTERS, _MOST_LETTERS = 15, 6.2, 24, 40

@@ -243,8 +243,7 @@ def _hold(run: tables.Run) -> None:
     if sent:
         with refusals_shown():
             with writing() as session:
-                target = runs.get(session, run.name)
-                maintenance.set_hold(session, target, None if run.hold else reason, now_ms())
+                maintenance.set_hold(session, runs.get(session, run.name), None if run.hold else reason, now_ms())
             finish(f"Released the hold of {run.name}." if run.hold else f"{run.name} is on legal hold.")
 
 

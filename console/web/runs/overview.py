@@ -156,10 +156,9 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
         yield "decisions", sum(count for _kind, count in flow.answers), "decisions"
     for kind, count in flow.answers:
         yield _WORDS["decisions"].get(kind, kind), count, f"answer {kind}"
-    if flow.waiting > flow.beyond:
-        yield "pending", flow.waiting - flow.beyond, "waiting"
-    if flow.beyond:
-        yield "beyond the budget", flow.beyond, "waiting"
+    for label, count in (("pending", flow.waiting - flow.beyond), ("beyond the budget", flow.beyond)):
+        if count:
+            yield label, count, "waiting"
     if outcomes and not asked:
         yield "solved", flow.solved, "solved"
     if flow.again or not last:
