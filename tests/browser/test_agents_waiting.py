@@ -37,7 +37,7 @@ def answered(page, order):
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=(pytest.mark.at_length, pytest.mark.timeout(1_200)))])
 def test_on_any_page_an_agent_of_another_run_is_answered_within_five_seconds(filled, serve, open_page, settled, count):
     filled(budget="9")
     chance, address, page, took = random.Random(7), serve(), open_page(), []
