@@ -127,7 +127,7 @@ def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidat
             options = [candidate.pattern for candidate in candidates.found]
             chosen = st.multiselect("Candidates", options, key=f"candidates-{run.id}", label_visibility="collapsed")
             st.dataframe(
-                [{"action": c.pattern, "seen": c.count, "why": c.why} for c in candidates.found], hide_index=True
+                [{"Action": c.pattern, "Seen": c.count, "Why": c.why} for c in candidates.found], hide_index=True
             )
         sent = st.form_submit_button("Save patterns")
     if sent:
