@@ -18,7 +18,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
 
 from console.database import changes, database_url, may_create, reading
-from console.web.streamlit_internals import call_on_event_loop, current_fragment, is_idle
+from console.web.streamlit_internals import call_on_event_loop, current_fragment, is_connected, is_idle
 
 Query = Callable[..., Hashable]
 """A function of a session and further arguments that returns the value a fragment depends on."""
@@ -45,6 +45,7 @@ class _Watch:
     is_stale: bool = True
     """Whether the database changed since the query ran; a new fragment read the database before its watch began."""
     is_shared: bool = False
+    asked_s: float = 0.0
 
 
 _watches: WeakKeyDictionary[AppSession, dict[str, _Watch]] = WeakKeyDictionary()
@@ -77,9 +78,9 @@ def rerun_on_change(
 
 
 def choose_due(watches: Iterable[_Watch], now_s: float) -> list[_Watch]:
-    """Return the watches whose queries run now: of the shared ones only those whose turn it is."""
+    """Return the watches whose queries run now: of the shared ones those that were asked longest ago."""
     due = [watch for watch in watches if watch.is_stale and now_s >= watch.not_before_s]
-    shared = sorted((watch for watch in due if watch.is_shared), key=attrgetter("not_before_s"))
+    shared = sorted((watch for watch in due if watch.is_shared), key=attrgetter("asked_s"))
     return [watch for watch in due if not watch.is_shared] + shared[:SHARED_A_ROUND]
 
 
@@ -141,7 +142,9 @@ def _list_watches() -> list[tuple[AppSession, _Watch]]:
 
 def _run_queries() -> None:
     known: dict[Hashable, Hashable] = {}
-    due = choose_due((watch for _, watch in _list_watches()), time.monotonic())
+    # A closed tab stays for minutes, in case its browser comes back, and takes no turn until then.
+    connected = (watch for tab, watch in _list_watches() if is_connected(tab))
+    due = choose_due(connected, time.monotonic())
     if not due:
         return
     with reading() as session:
@@ -149,7 +152,7 @@ def _run_queries() -> None:
             question = (watch.query, watch.arguments)
             if question not in known:
                 known[question] = watch.query(session, *watch.arguments)
-            watch.latest, watch.is_stale = known[question], False
+            watch.latest, watch.is_stale, watch.asked_s = known[question], False, time.monotonic()
 
 
 def _schedule_reruns() -> None:

@@ -57,4 +57,9 @@ def call_on_event_loop(tab: AppSession, action: Callable[[], None]) -> None:
 
 def is_idle(tab: AppSession) -> bool:
     """Return whether a browser is connected to the tab and no script runs. Call this function on the event loop."""
-    return tab._scriptrunner is None and runtime.get_instance().is_active_session(tab.id)
+    return tab._scriptrunner is None and is_connected(tab)
+
+
+def is_connected(tab: AppSession) -> bool:
+    """Return whether a browser is connected to the tab."""
+    return runtime.exists() and runtime.get_instance().is_active_session(tab.id)
