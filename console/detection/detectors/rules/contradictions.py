@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console.detection.detectors.rules.finding import (
     PATTERNS,
@@ -70,6 +70,7 @@ def contradicts_user(evidence: Evidence) -> Finding | None:
             for read in _READERS:
                 stated = read(one, call, evidence)
                 if stated is not None:
+                    stated = replace(stated, text=quote_user(evidence, stated.text).text or stated.text)
                     # In a conversation the user speaks of sums that a call need not pass.
                     is_open = stated.kind == "amount" and is_discussed(evidence)
                     line = None if is_open else _line(one, stated, evidence)

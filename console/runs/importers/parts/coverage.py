@@ -120,7 +120,7 @@ class Coverage:
             line += f"; {self.instead}"
         if not self.unread:
             return line
-        more = f" and {len(self.unread) - _SHOWN} more fields" if len(self.unread) > _SHOWN else ""
+        more = f" and {counted(len(self.unread) - _SHOWN, 'more field')}" if len(self.unread) > _SHOWN else ""
         return f"{line}; left out: {list_fields(self.unread)}{more}"
 
     def fault(self, format: str) -> str:
