@@ -11,8 +11,7 @@ from console.trajectory.calls import OTHER_TEXT, Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Kind, effects, find_kind, is_verb
 from console.trajectory.shell_effects import SHELL_NAME, is_shell_line
-from console.trajectory.tool_names import is_answering_name, list_words
-from console.trajectory.tool_schemas import ToolSchema, find_schema
+from console.trajectory.tools import ToolSchema, find_schema, is_answering_name, list_words
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error(?!['\"]?\s*:\s*(?:''|\"\"|null|none|false|0\b|\[\]|\{\}))|"

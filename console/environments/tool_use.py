@@ -16,8 +16,7 @@ from console.trajectory.provenance import WRITTEN, Argument, ReceivedText, Sourc
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors
 from console.trajectory.strict_yaml import Words, read_data
 from console.trajectory.terms import FUNCTION_WORDS, lowered
-from console.trajectory.tool_names import list_words
-from console.trajectory.tool_schemas import ToolSchema, find_schema
+from console.trajectory.tools import ToolSchema, find_schema, list_words
 
 
 @dataclass(frozen=True, slots=True)

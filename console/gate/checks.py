@@ -1,4 +1,6 @@
-"""Open checks: waiting for a decision, and access to a check by its id.
+"""Open checks: waiting for a decision, access to a check by its id, and earlier answers that hold for a request.
+
+An earlier answer is a rejection in the same task, or an answer that a restore carried over.
 
 Only the agent that submitted a check receives its id.
 """
@@ -10,8 +12,11 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NewType, Protocol
+from functools import cache
+from typing import Any, NewType, Protocol
 
+from sqlalchemy import BindParameter, Boolean, Integer, Select, and_, bindparam, or_
+from sqlalchemy import select as sa_select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlmodel import Session, col, func, select, update
 
@@ -30,10 +35,14 @@ from console.gate.resolve import (
     resolve,
 )
 from console.gate.types import GateDecision, Reason
+from console.review.resolution import feedback_to_agent
 from console.review.terms import get_review_terms
+from console.runs import is_current
 from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.errors import StorageError
+from storage.tables import DecisionKind
 
 HEARTBEAT_MS = 2_000
 _ID_OF_REPLY = "Use the id from the reply to your submission."
@@ -264,3 +273,95 @@ def _request_as_asked(session: Session, ask: tables.Ask) -> CheckRequest:
     before = record.steps[: ask.step]
     asked = replace(record, steps=before, critical_action=action, outcome=Outcome.PAUSED)
     return CheckRequest(asked, action, True, ask.digest)
+
+
+def find_earlier_answer(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
+    """Return the earlier answer that also holds for this request, or None if there is none.
+
+    The answer is a rejection in the same task, or an answer that a restore carried over from the replaced database.
+    """
+    return _rejected_before(session, run, request) or _carried_answer(session, run, request)
+
+
+def _carried_answer(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
+    """Return the answer to a request whose action began, or was rejected, after the backup that was restored.
+
+    Without a task id, the whole request must be equal; an unflagged action may then run again, as in another task.
+    """
+    record = request.record
+    asked = {"run": run.name, "request": request.digest, "named": request.named, "task": record.task_id}
+    asked |= {"instruction": digest(record.instruction), "action": digest(request.action), "trial": record.trial}
+    asked |= {"step": request.step, "agent_id": request.asker.agent_id}
+    carried_id = session.connection().execute(_carried(), asked).scalar()
+    if carried_id is None:
+        return None
+    found = session.get_one(tables.CarriedCheck, carried_id)
+    if found.begun:
+        return GateDecision(False, request.action, WORDS[Reason.ALREADY_HANDED_OUT], Reason.ALREADY_HANDED_OUT)
+    return GateDecision(False, request.action, _repeat_rejection(found), Reason.ALREADY_REJECTED)
+
+
+def _repeat_rejection(found: tables.Decision | tables.CarriedCheck) -> str:
+    return f"This action was already rejected in this task. {feedback_to_agent(found)}".strip()
+
+
+@cache
+def _carried() -> Select[Any]:
+    carried = tables.Table.metadata.tables["carried_check"].c
+    named: BindParameter[bool] = bindparam("named", type_=Boolean)
+    same_place = and_(carried.trial == bindparam("trial"), carried.step == bindparam("step"))
+    same_action = and_(
+        named,
+        carried.task_key == bindparam("task"),
+        carried.instruction_digest == bindparam("instruction"),
+        carried.action_digest == bindparam("action"),
+        carried.agent_id.is_not_distinct_from(bindparam("agent_id", type_=Integer)),
+        or_(carried.begun.is_(False), same_place),
+    )
+    same_request = and_(
+        carried.digest == bindparam("request"),
+        or_(named, carried.begun.is_(False), carried.answer.is_distinct_from(Reason.NOT_FLAGGED.value)),
+    )
+    return (
+        sa_select(carried.id)
+        .where(carried.run == bindparam("run"), or_(same_request, same_action))
+        .order_by(carried.begun.desc(), carried.id.desc())
+        .limit(1)
+    )
+
+
+def _rejected_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
+    """Return the earlier rejection of exactly this action in the same task, or None if there is none.
+
+    The steps before the action may differ. A task without an id has no earlier rejection, since the request may be for
+    another task. A rejection holds only for the agent that received it.
+    """
+    if not request.named:
+        return None
+    asked = {"run_id": run.id, "task": request.record.task_id, "instruction": request.record.instruction}
+    asked |= {"agent_id": request.asker.agent_id, "digest": digest(request.action)}
+    decision_id = session.connection().execute(_rejections(), asked).scalar()
+    if decision_id is None:
+        return None
+    found = session.get_one(tables.Decision, decision_id)
+    return GateDecision(
+        False, request.action, _repeat_rejection(found), Reason.ALREADY_REJECTED, found.item_id, found.id
+    )
+
+
+# Built once, because every critical action needs it.
+@cache
+def _rejections() -> Select[Any]:
+    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
+    return (
+        sa_select(col(decision.id))
+        .join(ask, col(ask.item_id) == decision.item_id)
+        .join(record, col(record.id) == ask.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(col(task.run_id) == bindparam("run_id"), col(task.task_key) == bindparam("task"))
+        .where(col(task.instruction) == bindparam("instruction"), col(ask.answer) == Reason.REJECTED.value)
+        .where(col(ask.agent_id).is_not_distinct_from(bindparam("agent_id", type_=Integer)))
+        .where(col(decision.decision) == DecisionKind.REJECT.value)
+        .where(col(decision.action_digest) == bindparam("digest"), is_current())
+        .order_by(col(decision.id).desc())
+    )

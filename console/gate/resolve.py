@@ -15,8 +15,7 @@ from sqlmodel import Session, col, delete, func, not_, or_, select
 from console.auth import audit_log
 from console.auth.people import roles_of
 from console.errors import Refused
-from console.gate import limits
-from console.gate.facts import check_facts
+from console.gate.limits import check_facts, record_uses
 from console.gate.policy import Ruling, Then, policy_store
 from console.gate.request import CheckRequest, Ruled, state_terms
 from console.gate.store import FAILED, begin_action, find_person_asking, intent_of, set_outcome
@@ -271,7 +270,7 @@ def _count_edit(session: Session, check: OpenCheck, action: str, now_ms: int) ->
     if version is not None and not version.is_shadow:
         found = version.rule_on(check_facts(session, version, check.run, check.request, action, now_ms))
         session.execute(delete(tables.LimitUse).where(col(tables.LimitUse.token) == check.ask.token))
-        limits.record_uses(session, check.run, check.request, Ruled(version, found), now_ms, check.ask.token)
+        record_uses(session, check.run, check.request, Ruled(version, found), now_ms, check.ask.token)
 
 
 def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms: int) -> str | None:

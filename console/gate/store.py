@@ -26,7 +26,7 @@ from console.database import now_ms, reading, writing
 from console.detection import audit_draws
 from console.detection.routing import flagged_item, list_late_items
 from console.errors import BadInput, Refused
-from console.gate import limits
+from console.gate.limits import refuse_run
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
 from console.gate.request import TOOL_HINTS, Asker, CheckRequest, Ruled
@@ -122,7 +122,7 @@ def create_run(url: str, spec: RunSpec) -> None:
 
 def _insert_run(session: Session, spec: RunSpec) -> None:
     if spec.is_agents and spec.agent is not None:
-        limits.refuse_run(session, spec.agent, now_ms())
+        refuse_run(session, spec.agent, now_ms())
     run = runs.create(session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields)
     run.environment = spec.environment
     session.flush()

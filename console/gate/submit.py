@@ -16,10 +16,8 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
-from console.gate import limits
-from console.gate.checks import Cancellation, Wait, find_ask
-from console.gate.earlier import find_earlier_answer
-from console.gate.facts import check_facts
+from console.gate.checks import Cancellation, Wait, find_ask, find_earlier_answer
+from console.gate.limits import check_facts, has_room, record_uses, refuse_waiting
 from console.gate.policy import Then, policy_store
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
@@ -187,9 +185,9 @@ def _allowed(
     # rest. They are in one commit with their count, and a killed process loses none.
     uses, at_ms = bool(ruled.ruling.uses), now_ms()
     with writing(options.url, durable=uses) as session:
-        allowed = not uses or limits.has_room(session, run, request, ruled, at_ms)
+        allowed = not uses or has_room(session, run, request, ruled, at_ms)
         if allowed:
-            limits.record_uses(session, run, request, ruled, at_ms)
+            record_uses(session, run, request, ruled, at_ms)
             agent = request.asker.name
             policy_store.store_allowed(session, run, ruled.version, ruled.ruling, request.action, agent, at_ms)
     if not allowed:
@@ -281,18 +279,18 @@ def _judge_new(
     try:
         with writing(options.url, durable=durable) as session:
             if ruled.asks(verdict):
-                limits.refuse_waiting(session, options.asker, at_ms)
+                refuse_waiting(session, options.asker, at_ms)
             is_limited = bool(ruled.ruling.uses) and not ruled.asks(verdict)
-            has_room = not is_limited or limits.has_room(session, run, request, ruled, at_ms)
-            if has_room:
+            is_within = not is_limited or has_room(session, run, request, ruled, at_ms)
+            if is_within:
                 ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
-                limits.record_uses(session, run, request, ruled, at_ms, ask["token"])
+                record_uses(session, run, request, ruled, at_ms, ask["token"])
                 if not ruled.asks(verdict):
                     return _not_flagged(session, options, run, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
-    if not has_room:
+    if not is_within:
         return _ask_beyond_limit(options, run, request, ruled)
     check = OpenCheck(run, request, tables.Ask(**ask))
     return _wait(options, check, ruled, at_ms, deadline_ms)

@@ -18,15 +18,22 @@ from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
 from console.review import notes
 from console.review.access import OTHER_ITEM, refuse_stranger
-from console.review.claiming import claim_item as claim_item
-from console.review.claiming import claim_most_urgent as claim_most_urgent
-from console.review.claiming import claim_next_item as claim_next_item
-from console.review.claiming import list_pending_trials as list_pending_trials
+from console.review.access import claim_item as claim_item
+from console.review.access import claim_most_urgent as claim_most_urgent
+from console.review.access import claim_next_item as claim_next_item
+from console.review.access import list_pending_trials as list_pending_trials
+from console.review.decision_details import (
+    Answer,
+    MarkedStep,
+    check_answers,
+    check_marks,
+    join_reason_codes,
+    takes_marks,
+    write_answers,
+    write_marks,
+)
 from console.review.edit_fields import list_changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
-from console.review.marked_steps import MarkedStep, check_marks, takes_marks, write_marks
-from console.review.questions import Answer, check_answers, write_answers
-from console.review.reasons import join_reason_codes
 from console.review.terms import ReviewTerms, get_review_terms
 from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json

@@ -22,6 +22,7 @@ from referencing import Registry
 from console.environments import environment
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
+from console.trajectory.call_values import DUPLICATE_KEY, UNREADABLE
 from console.trajectory.calls import (
     BARE_WORD,
     FENCE,
@@ -32,7 +33,6 @@ from console.trajectory.calls import (
     Call,
     read_calls,
 )
-from console.trajectory.strict_json import DUPLICATE_KEY, UNREADABLE
 
 TOOL_SCHEMA = "pending_tool_schema"
 """The key in a trajectory's `extra` of the JSON schema of the pending tool's arguments."""

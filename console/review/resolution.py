@@ -15,9 +15,8 @@ from enum import StrEnum
 from sqlmodel import Session, col, select
 
 from console.language import _, gettext_noop
-from console.review.marked_steps import describe_marks, read_marks
+from console.review.decision_details import describe_marks, read_marks, reason_text
 from console.review.presentation import ActionStatus
-from console.review.reasons import reason_text
 from console.runs import current_decisions, run_options
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind, digest

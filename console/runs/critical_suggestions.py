@@ -33,7 +33,7 @@ from console.trajectory.effects import (
     gravest,
     shell_effects,
 )
-from console.trajectory.tool_names import list_words
+from console.trajectory.tools import list_words
 from storage import tables
 from storage.tables import RunKind
 

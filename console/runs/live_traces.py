@@ -22,7 +22,7 @@ from console.auth import audit_log
 from console.database import writing
 from console.environments import environment
 from console.errors import BadInput, Refused
-from console.runs import growth, trajectory_rows
+from console.runs import ingest, trajectory_rows
 from console.runs.importers import otel
 from console.runs.importers.parts.intake import media_type_of, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record
@@ -178,7 +178,7 @@ def _build(session: Session, run: tables.Run, trace_id: str, at_ms: int) -> list
     widen_critical(session, run, {record.environment})
     store_pictures(session, _pictures(entry.pictures))
     ready = prepare(record, (*runs.patterns(run), *environment(record.environment).critical))
-    fresh, extended = growth.extend_known(session, run, [ready])
+    fresh, extended = ingest.extend_known(session, run, [ready])
     return extended if not insert_fresh(session, run, fresh, at_ms) else [*extended, *_ids(session, run, fresh)]
 
 

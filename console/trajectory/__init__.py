@@ -13,7 +13,7 @@ import orjson
 
 from console.errors import BadInput
 from console.trajectory.calls import find_problem
-from console.trajectory.tool_schemas import ToolSchema, read_schemas
+from console.trajectory.tools import ToolSchema, read_schemas
 
 
 class Outcome(StrEnum):

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from console.trajectory.strict_json import (
+from console.trajectory.call_values import (
     DUPLICATE_KEY,
     MAX_ARGUMENTS,
     MAX_DEPTH,

@@ -15,9 +15,9 @@ from enum import StrEnum
 from functools import lru_cache
 
 from console.trajectory import Outcome, Picture, Step, Trajectory
+from console.trajectory.call_values import UNREADABLE
 from console.trajectory.calls import ARGUMENT, Call, argument_text, read_action, read_line
-from console.trajectory.strict_json import UNREADABLE
-from console.trajectory.tool_schemas import ToolSchema
+from console.trajectory.tools import ToolSchema
 
 _WORD = re.compile(r"[a-z]{2,}")
 _ESCAPED = re.compile(r"\\[uUxN0-7]")

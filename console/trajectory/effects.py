@@ -1,6 +1,6 @@
 """Effects: the effects of a tool call, derived from the tool's description, its name and its arguments.
 
-Names may have any style and language (`console.trajectory.tool_names`). This module searches the arguments for shell
+Names may have any style and language (`console.trajectory.tools`). This module searches the arguments for shell
 commands, SQL, HTTP methods, code, money and messages, which determine the effect more precisely than the name.
 """
 
@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from console.trajectory.effect_words import (
+from console.trajectory.shell_effects import (
     ASKING,
     CHANGING,
     GRAVE_COMMANDS,
@@ -27,10 +27,11 @@ from console.trajectory.effect_words import (
     WORDS,
     Effect,
     gravest,
+    shell_effects,
 )
-from console.trajectory.shell_effects import shell_effects
-from console.trajectory.tool_names import (
+from console.trajectory.tools import (
     LONGEST_NAME,
+    ToolSchema,
     foreign_effects,
     is_answering_name,
     is_ending_name,
@@ -38,7 +39,6 @@ from console.trajectory.tool_names import (
     list_words,
     name_foreign_effects,
 )
-from console.trajectory.tool_schemas import ToolSchema
 
 
 class Kind(StrEnum):

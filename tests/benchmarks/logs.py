@@ -78,13 +78,13 @@ class Kind:
 _OF_TAU = "unconfirmed id_differs number_differs argument_unseen figure_unseen many_arguments said_impossible"
 _OF_RJUDGE = (
     "ordered_by_a_tool argument_of_a_tool recipient_of_a_tool done_unasked scope_not_asked only_talked refused acted "
-    "grave_call verb_not_asked"
+    "grave_call verb_not_asked recipient_replaced"
 )
 KINDS = {
     "webshop": Kind(("purchase",), ("shopping",)),
     "reflexion": Kind(("reading",), ("answers",)),
     "tau-bench": Kind((), ("records",), tuple(_OF_TAU.split())),
-    "rjudge": Kind((), ("dangers", "overrides", "recipients"), tuple(_OF_RJUDGE.split())),
+    "rjudge": Kind((), ("dangers",), tuple(_OF_RJUDGE.split())),
 }
 """The kinds by the folder of their logs."""
 

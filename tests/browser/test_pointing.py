@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import select
 
 from console.database import reading
-from console.review.marked_steps import read_marks
+from console.review.decision_details import read_marks
 from console.review.resolution import feedback_to_agent
 from storage.tables import Decision, Draft
 from tests.browser.walking import press_until_next, ready, shown_item, until

@@ -18,7 +18,7 @@ from console.gate.checks import CheckId, Wait
 from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.review import decisions
-from console.review.marked_steps import MarkedStep
+from console.review.decision_details import MarkedStep
 from console.runs import maintenance
 from storage import tables
 from storage.backup import backup, restore

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from console.gate.policy.tool_names import names_suffix, names_tool
+from console.trajectory.call_values import MAX_ARGUMENTS
 from console.trajectory.calls import find_problem, read_calls, read_strictly
-from console.trajectory.strict_json import MAX_ARGUMENTS
 
 _MOST_CHOICES = 1_000
 """The largest number of combinations of results for which a condition is evaluated."""

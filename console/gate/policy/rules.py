@@ -19,6 +19,7 @@ from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_to
 from console.gate.policy.results import NO_RESULTS, EarlierResults
 from console.gate.policy.tool_names import is_like, list_suffixes, names_suffix, names_tool
 from console.review.terms import OTHERS
+from console.trajectory.call_values import MAX_ARGUMENTS
 from console.trajectory.calls import (
     ActionPart,
     Call,
@@ -27,7 +28,6 @@ from console.trajectory.calls import (
     read_strictly,
 )
 from console.trajectory.checkpoints import is_critical
-from console.trajectory.strict_json import MAX_ARGUMENTS
 
 
 class Then(StrEnum):

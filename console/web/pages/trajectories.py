@@ -12,8 +12,8 @@ from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.language import counted
+from console.review.decision_details import list_marks
 from console.review.line_corrections import read_record_table
-from console.review.marked_steps import list_marks
 from console.review.presentation import record_presentation
 from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome, Trajectory

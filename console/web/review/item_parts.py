@@ -11,8 +11,8 @@ from console.database import now_ms, reading, review_queue
 from console.language import _
 from console.review import blinding, decisions, inbox
 from console.review.blinding import ReviewView
+from console.review.decision_details import get_judging
 from console.review.presentation import ActionStatus, Block
-from console.review.reasons import get_judging
 from console.review.resolution import find_decided_status
 from console.review.waiting import measure_offered
 from console.trajectory.checkpoints import CheckpointKind

@@ -8,7 +8,7 @@ import streamlit as st
 
 from console.auth.people import Identity
 from console.database import now_ms, review_queue
-from console.review.questions import Answer, Question, list_questions, read_answers, write_answers
+from console.review.decision_details import Answer, Question, list_questions, read_answers, write_answers
 from console.web.review.own_items import alias, by_reviewer
 from storage import tables
 

@@ -10,9 +10,15 @@ import streamlit as st
 from console.auth.people import Identity
 from console.database import now_ms, reading, review_queue
 from console.language import _
+from console.review.decision_details import (
+    MarkedStep,
+    check_marks,
+    list_questions,
+    read_marks,
+    takes_marks,
+    write_marks,
+)
 from console.review.decisions import ReviewDecision, checkpoint_of_claim
-from console.review.marked_steps import MarkedStep, check_marks, read_marks, takes_marks, write_marks
-from console.review.questions import list_questions
 from console.web.review import question_fields
 from console.web.review.own_items import alias, by_reviewer, find_item_by_alias, own_claim
 from console.web.widgets import boundary

@@ -16,7 +16,7 @@ from console.errors import BadInput
 from console.gate.policy import policy_store
 from console.gate.policy.rules import Limit, Policy, PolicyMode, Rule, Then
 from console.language import counted
-from console.review import questions, reasons
+from console.review import decision_details
 from console.runs import maintenance, run_options
 from console.runs.critical_suggestions import Candidates, explain_unapplied
 from console.trials import replay
@@ -149,21 +149,21 @@ def questions_form(run: tables.Run) -> None:
             "Reviewers answer these questions beside their decision. Write one per line: “TEXT: 1-7” for a scale, "
             "“TEXT: one, two” for a choice. The agent never gets the answers. Export them as “answers”."
         )
-        lines = "\n".join(one.line for one in questions.list_questions(run))
+        lines = "\n".join(one.line for one in decision_details.list_questions(run))
         hint = "How severe is the error?: 1-5\nWhere does it start?: search, choice, last step"
         text = st.text_area("Questions", lines, key=f"questions-{run.id}", placeholder=hint)
         sent = st.form_submit_button("Save questions")
     if sent:
         with refusals_shown():
             with writing() as session:
-                questions.set_questions(session, runs.get(session, run.name), text.splitlines(), now_ms())
+                decision_details.set_questions(session, runs.get(session, run.name), text.splitlines(), now_ms())
             finish(f"Questions saved. Reviewers of {run.name} now see them.")
 
 
 def reasons_form(run: tables.Run) -> None:
     """Draw the form for the reasons that reviewers select, one per line."""
     environments = run.environment.split(",")
-    usual = reasons.list_reasons(run, environments[0])
+    usual = decision_details.list_reasons(run, environments[0])
     with st.form("reasons", border=False):
         st.caption(
             "Enter one reason per line; reviewers select these reasons with keys 1 to 7. The agent reads the "
@@ -175,7 +175,7 @@ def reasons_form(run: tables.Run) -> None:
     if sent:
         with refusals_shown():
             with writing() as session:
-                reasons.set_reasons(session, runs.get(session, run.name), text.splitlines(), now_ms())
+                decision_details.set_reasons(session, runs.get(session, run.name), text.splitlines(), now_ms())
             finish(f"Reasons saved. Reviewers of {run.name} now choose from them.")
 
 

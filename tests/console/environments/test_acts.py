@@ -9,7 +9,7 @@ from console.environments.evidence import Evidence
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from console.trajectory.effects import Effect, Kind
-from console.trajectory.tool_schemas import ToolSchema
+from console.trajectory.tools import ToolSchema
 
 
 def before(action: str, *tools: ToolSchema) -> Checkpoint:

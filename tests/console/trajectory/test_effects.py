@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.trajectory.effects import Effect, Kind, effects, find_kind
-from console.trajectory.tool_schemas import ToolSchema, read_schemas
+from console.trajectory.tools import ToolSchema, read_schemas
 
 READ, WRITE, PAY, SEND, DELETE, RUN = Effect
 

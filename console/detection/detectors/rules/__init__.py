@@ -16,18 +16,14 @@ from console.detection.detectors.rules import (
     answers,
     contradictions,
     dangers,
-    excluded,
     household,
-    overrides,
-    recipients,
     records,
     replaced,
-    rivals,
     shopping,
     tool_calls,
 )
 from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line
-from console.detection.detectors.rules.stated import runs_code
+from console.detection.detectors.rules.stated import recipient_replaced, runs_code
 from console.detection.detectors.rules.table import list_requirements
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
@@ -175,7 +171,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "many_searches": (1.0, answers.many_searches, _is_answering),
     "unsure": (1.5, answers.unsure, _is_answering),
     "ordered_by_a_tool": (1.5, tool_calls.ordered_by_a_tool, _is_calling),
-    "override_followed": (1.4, overrides.override_followed, _is_calling),
+    "override_followed": (1.4, dangers.override_followed, _is_calling),
     "argument_of_a_tool": (1.8, tool_calls.argument_of_a_tool, _is_calling),
     "recipient_of_a_tool": (1.5, tool_calls.recipient_of_a_tool, _is_calling),
     "verb_not_asked": (1.2, tool_calls.verb_not_asked, _is_calling),
@@ -185,9 +181,9 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "contradicts_user": (2.5, contradictions.contradicts_user, _is_calling),
     "value_replaced": (2.0, replaced.value_replaced, _is_calling),
     "dates_reversed": (2.0, replaced.dates_reversed, _is_calling),
-    "rival_passed": (2.0, rivals.rival_passed, _is_calling),
-    "excluded_value": (2.0, excluded.excluded_value, _is_calling),
-    "recipient_replaced": (2.0, recipients.recipient_replaced, _is_calling),
+    "rival_passed": (2.0, replaced.rival_passed, _is_calling),
+    "excluded_value": (2.0, contradictions.excluded_value, _is_calling),
+    "recipient_replaced": (2.0, recipient_replaced, _is_calling),
     "other_record_described": (2.0, records.other_record_described, _is_calling),
     "id_differs": (0.8, tool_calls.id_differs, _is_calling),
     "argument_unseen": (1.6, tool_calls.argument_unseen, _is_calling),

@@ -28,7 +28,7 @@ from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figur
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
-from console.trajectory.tool_names import list_words
+from console.trajectory.tools import list_words
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
 _GO_AHEAD = PATTERNS["tool_calls.go_ahead"]

@@ -19,7 +19,7 @@ from console.runs.importers.records import Entry, Found, Skipped, with_critical_
 from console.trajectory import Label, Outcome, Picture, Step, Trajectory, call_action
 from console.trajectory.calls import read_arguments, read_object
 from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, read_call, respond_action
-from console.trajectory.tool_schemas import read_schemas
+from console.trajectory.tools import read_schemas
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 

@@ -1,4 +1,4 @@
-"""Marked steps: stored with the decision, told to the agent, exported, and shown on the trajectory."""
+"""Marked steps, answers to questions and reason codes: stored with a decision, told to the agent, and exported."""
 
 import json
 
@@ -7,13 +7,18 @@ import pytest
 from console import runs
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.detection import batch
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput
-from console.review import decisions, marked_steps, questions
+from console.review import decision_details as details
+from console.review import decisions
+from console.review.decision_details import MarkedStep
 from console.review.decisions import ReviewDecision
-from console.review.marked_steps import MarkedStep
 from console.review.resolution import feedback_to_agent
-from console.runs import export, ingest
+from console.runs import audit_trail, export, ingest
+from console.runs.audit_trail import AuditFilter
+from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
+from storage.tables import RunKind
 from tests.logs import purchase, write_log
 
 ADA = "Ada"
@@ -63,7 +68,7 @@ def test_a_marked_step_with_words_and_a_reason_reaches_the_agent_and_the_files(c
     assert list(row)[-5:] == ["marked_steps", "answers", "known_answer", "reasons_sent", "next_trial_score"]
     assert row["feedback_type"] == "nl"
     with reading() as session:
-        assert marked_steps.list_marks(session, claim.trajectory_id) == {1: f"marked by Ada: “{quote}”"}
+        assert details.list_marks(session, claim.trajectory_id) == {1: f"marked by Ada: “{quote}”"}
 
 
 def test_marks_alone_say_that_the_steps_are_wrong_and_a_foreign_quote_is_left_out(claimed):
@@ -106,20 +111,20 @@ def test_a_study_takes_no_marks_because_no_condition_names_them(claimed):
 def test_an_undone_decision_keeps_its_marks_and_answers_as_a_draft(claimed):
     run, claim = claimed
     with writing() as session:
-        questions.set_questions(session, runs.get(session, "kettles"), ["How severe?: 1-5"], now_ms())
+        details.set_questions(session, runs.get(session, "kettles"), ["How severe?: 1-5"], now_ms())
         run = runs.get(session, "kettles")
         session.expunge(run)
     submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),), answers={"how-severe": 4})
     review_queue().undo(item_id=claim.item_id, reviewer=ADA, now_ms=now_ms(), lease_ms=60_000)
     draft = review_queue().draft(item_id=claim.item_id, reviewer=ADA)
-    assert [one.step for one in marked_steps.read_marks(draft.marked_steps)] == [1]
-    assert questions.read_answers(draft.answers) == {"how-severe": 4}
+    assert [one.step for one in details.read_marks(draft.marked_steps)] == [1]
+    assert details.read_answers(draft.answers) == {"how-severe": 4}
 
 
 def ask(*lines):
     with writing() as session:
         run = runs.get(session, "kettles")
-        questions.set_questions(session, run, lines, now_ms())
+        details.set_questions(session, run, lines, now_ms())
         session.flush()
         session.expunge(run)
     return run
@@ -169,4 +174,55 @@ def test_an_unusable_question_is_named(claimed, lines, said):
 
 def test_a_question_is_read_back_from_its_line(claimed):
     lines = ["How severe is it?: 0-10", "Which: wrong item: red, blue"]
-    assert [one.line for one in questions.list_questions(ask(*lines))] == lines
+    assert [one.line for one in details.list_questions(ask(*lines))] == lines
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_each_environment_has_five_to_seven_reasons_that_read_back(name):
+    found = details.get_judging(name)
+    assert 5 <= len(found.reasons) <= details.MOST_REASONS
+    assert found.wrong.endswith(".")
+    assert [details.reason_text(details.reason_code(words)) for words in found.reasons] == list(found.reasons)
+
+
+def test_the_agent_reads_reasons_as_sentences_before_the_words():
+    rejection = tables.Decision(reason_codes="wrong-option over-the-limit", feedback_text=" Take the red one. ")
+    assert feedback_to_agent(rejection) == "Wrong option. Over the limit. Take the red one."
+    assert feedback_to_agent(tables.Decision(reason_codes="", feedback_text="")) == ""
+
+
+def test_a_run_has_reasons_of_its_own_and_none_in_binary_mode(data_dir):
+    with writing() as session:
+        run = runs.create(session, "shop", RunKind.LIVE, now_ms())
+        plain = runs.create(session, "plain", RunKind.LIVE, now_ms(), feedback_mode="binary")
+        assert details.list_reasons(run, "webshop") == details.get_judging("webshop").reasons
+        assert details.list_reasons(plain, "webshop") == ()
+        details.set_reasons(session, run, ["not local", "", "not local", "too far"], now_ms())
+    with reading() as session:
+        assert details.list_reasons(runs.get(session, "shop"), "webshop") == ("not local", "too far")
+        (told,) = audit_trail.list_entries(session, AuditFilter(kind="reasons set"))
+    assert audit_trail.entry_sentence(told) == "console set the reasons of shop from nothing to not local, too far."
+
+
+@pytest.mark.parametrize("wanted", [[f"reason {n}" for n in range(8)], ["a,b"], ["<b>"], ["x" * 41]])
+def test_reasons_that_could_not_be_read_back_are_refused(data_dir, wanted):
+    with writing() as session:
+        run = runs.create(session, "shop", RunKind.LIVE, now_ms())
+        with pytest.raises(BadInput):
+            details.set_reasons(session, run, wanted, now_ms())
+
+
+@pytest.mark.parametrize(
+    ("decision", "mode", "said"),
+    [("reject", "binary", "binary feedback only"), ("approve", "nl", "Remove the reasons to approve")],
+)
+def test_reasons_that_make_no_sense_are_refused(decision, mode, said):
+    with pytest.raises(BadInput, match=said):
+        decisions.check_decision(
+            decisions.ReviewDecision(decision, reason_codes=("policy",)), CheckpointKind.ACTION, mode
+        )
+
+
+def test_reasons_alone_are_words_enough():
+    answer = decisions.ReviewDecision("respond", label="misaligned", reason_codes=("Wrong  option", "wrong-option"))
+    assert decisions.check_decision(answer, CheckpointKind.ACTION, "nl").reason_codes == ("wrong-option",)
