@@ -5,6 +5,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 PRIVATE_FILE, PRIVATE_FOLDER, _OTHERS = 0o600, 0o700, 0o077
 
@@ -29,6 +30,13 @@ def create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
+
+
+def private_file(path: Path) -> BinaryIO:
+    """Open a file for writing that only this user can read (0600), even if the file exists with other permissions."""
+    handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, PRIVATE_FILE)
+    os.fchmod(handle, PRIVATE_FILE)
+    return os.fdopen(handle, "wb")
 
 
 def _tighten(path: Path, mode: int) -> None:

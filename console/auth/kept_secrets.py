@@ -1,16 +1,15 @@
-"""Secrets: files that only their user can read, and random tokens with their hashes."""
+"""Secrets in files that only their user can read, and random tokens with their hashes."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from console.settings import settings
+from storage.private_files import private_file
 
 
 def path_of(name: str) -> Path:
@@ -54,13 +53,6 @@ def _keep(path: Path) -> None:
             path.hardlink_to(fresh)
     finally:
         fresh.unlink()
-
-
-def private_file(path: Path) -> BinaryIO:
-    """Open a file for writing that only this user can read (0600), even if the file exists with other permissions."""
-    handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    os.fchmod(handle, 0o600)
-    return os.fdopen(handle, "wb")
 
 
 def new_token() -> str:

@@ -24,7 +24,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import audit_draws
 from console.detection.concurrent import ConcurrentJudge, Job
 from console.detection.detectors import UNPARSED, Detector, detector
-from console.detection.detectors.shared.model_clients import ModelOptions, Setup
+from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE, REFUSED
 from console.detection.routing import (
     flagged_and_halted_items,
@@ -33,7 +33,15 @@ from console.detection.routing import (
     obsolete_items,
     refuse_changes,
 )
-from console.detection.verdicts import Detection, DetectionReport, DetectionUsage, judge_as_row, store_verdicts
+from console.detection.verdicts import (
+    Detection,
+    DetectionReport,
+    DetectionUsage,
+    Setup,
+    find_setup,
+    judge_as_row,
+    store_verdicts,
+)
 from console.errors import Refused
 from console.review import inbox
 from console.runs import Costs, RunOptions, run_checkpoints, run_options
@@ -82,7 +90,7 @@ class PendingCheckpoints:
         """Return the setup of the detector's verdicts, computed once for each environment."""
         key = (judge.name, environment)
         if key not in self._setups:
-            self._setups[key] = self.asking.setup(judge, environment, self.run.seed)
+            self._setups[key] = find_setup(judge, self.asking, environment, self.run.seed)
         return self._setups[key]
 
     def jobs(self, page: Page, judges: Sequence[Detector]) -> list[Job]:
@@ -186,9 +194,13 @@ def run_detection(
     asked = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
     if not is_judged_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = queue_flagged(run, options)
-    with reading() as session:
-        queue_note = inbox.explain_empty_queue(session, run)
+    queue_note = "" if any(report.queued for report in reports.values()) else _explain_empty_queue(run)
     return Detection(list(reports.values()), asked, asked.explain_lacking(paper=asking.paper), queue_note)
+
+
+def _explain_empty_queue(run: tables.Run) -> str:
+    with reading() as session:
+        return inbox.explain_empty_queue(session, run)
 
 
 def queue_flagged(run: tables.Run, options: RunOptions) -> int:

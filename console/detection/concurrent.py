@@ -9,10 +9,10 @@ from typing import Any
 
 from console.database import now_ms, writing
 from console.detection.detectors import Detector
-from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
+from console.detection.detectors.shared.model_clients import Clients, ModelOptions
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.reply_verdict import explain_silence
-from console.detection.verdicts import DetectionUsage, build_row, store_verdicts
+from console.detection.verdicts import DetectionUsage, Setup, build_row, store_verdicts
 from console.llm.declined import find_refusal
 from console.llm.errors import Deferred, ModelError, ModelSilent
 from console.settings import settings

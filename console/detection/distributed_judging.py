@@ -23,7 +23,7 @@ from console.database import reading, writing
 from console.detection.concurrent import ConcurrentJudge, Job, Row
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.detection.verdicts import judge_as_row, store_verdicts
+from console.detection.verdicts import find_setup, judge_as_row, store_verdicts
 from console.errors import BadInput, Refused
 from console.runs import run_checkpoints
 from console.settings import settings
@@ -165,7 +165,7 @@ def _ask_models(
         run=run,
         bars=bars,
         asking=asking,
-        setup=lambda judge, environment: asking.setup(judge, environment, run.seed),
+        setup=lambda judge, environment: find_setup(judge, asking, environment, run.seed),
         judged=lambda _judge, _row: None,
         failed=lambda _judge, failure: failures.append(str(failure)),
         over=lambda _job: None,

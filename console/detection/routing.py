@@ -102,7 +102,9 @@ def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOpti
     audits = _audit_items(session, run, options, at_ms)
     if run.study_id is not None:
         return [*sorted([*flagged, *audits], key=lambda item: item.trajectory_id), *ended]
-    return [*audit_draws.place_audits(flagged, audits, runs.cap(session, run), run.seed), *ended]
+    if audits:
+        flagged = audit_draws.place_audits(flagged, audits, runs.cap(session, run), run.seed)
+    return [*flagged, *ended]
 
 
 def _audit_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> list[NewItem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +15,35 @@ from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
 from console.detection.detectors import UNPARSED, Detector, Verdict, detector
-from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
+from console.detection.detectors.shared.model_clients import Clients, ModelOptions
 from console.detection.detectors.verdict import NO_REPLY, REFUSED, TABLE, ReplyCost
 from console.detection.routing import is_locked, routing_name
 from console.llm import ClientUsage
 from console.llm.errors import Deferred, ModelError
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The setup of a verdict: model, prompts, and a digest of all its inputs except the checkpoint."""
+
+    digest: str
+    model: str | None = None
+    prompt_fingerprint: str | None = None
+
+
+def find_setup(judge: Detector, asking: ModelOptions, environment: str, seed: int) -> Setup:
+    """Return the setup of the detector's verdicts in that environment."""
+    parts: list[object] = [judge.version, seed if judge.seeded else None]
+    if judge.ask is None:
+        return Setup(_digest(parts))
+    model, prompt, inputs = asking.inputs(judge, environment)
+    return Setup(_digest([*parts, *inputs]), model, prompt)
+
+
+def _digest(parts: list[object]) -> str:
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:16]
 
 
 def judge_by_routing(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint, at_ms: int) -> dict[str, Any]:
@@ -53,7 +76,7 @@ def judge_as_row(
         verdict = replace(verdict, spent=ReplyCost(latency_ms=(time.perf_counter() - started) * 1_000))
     else:
         verdict = _await_verdict(_ask(judge, checkpoint, run.seed, asking, bar))
-    setup = asking.setup(judge, checkpoint.environment, run.seed)
+    setup = find_setup(judge, asking, checkpoint.environment, run.seed)
     return build_row(run, judge, bar, trajectory_id, checkpoint, verdict, setup, at_ms)
 
 

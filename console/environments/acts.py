@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from console.environments import environment
 from console.trajectory.calls import OTHER_TEXT, Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
-from console.trajectory.effects import Kind, effects, find_kind, is_verb
+from console.trajectory.effects import Kind, effects, find_kind, is_message, is_verb
 from console.trajectory.shell_effects import SHELL_NAME, is_shell_line
-from console.trajectory.tools import ToolSchema, find_schema, is_answering_name, list_words
+from console.trajectory.tools import ToolSchema
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error(?!['\"]?\s*:\s*(?:''|\"\"|null|none|false|0\b|\[\]|\{\}))|"
@@ -23,8 +23,6 @@ _FAILED = re.compile(
 _CALL = re.compile(r"\s*[A-Za-z_][\w.-]*\(")
 """The beginning of a call, which may have arguments that cannot be read."""
 _LONGEST = 100_000
-_NOTICES = frozenset({"notify", "send", "inform", "tell"})
-"""Verbs of messages without a reply; such a call returns a tool's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,6 @@ def _act(
     name = found[0].name.lower() if found else ""
     argument = str(next(iter(found[0].arguments.values()), "")) if found else ""
     first = found[0] if found else None
-    kind = find_kind(first.name, first.arguments, find_schema(tools, first.name)) if first else Kind.UNKNOWN
-    talks = talks or (
-        is_answering_name(spoken := list_words(name)) and not _NOTICES & {*spoken} and kind is Kind.ANSWERING
-    )
+    kind = find_kind(first.name, first.arguments, tools) if first else Kind.UNKNOWN
+    talks = talks or (kind is Kind.ANSWERING and is_message(name))
     return Act(step, action, found, observation, failed, talks, name, argument, Kind.ANSWERING if talks else kind)

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from console.environments.acts import Act, answer_given, list_acts, pending_act
 from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
 from console.environments.tool_use import TracedCall, is_telling, trace_calls
-from console.environments.webshop.purchase import EXACT, Purchase, find_purchase, list_wanted_terms
+from console.environments.webshop.purchase import BUYS, EXACT, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -114,6 +114,12 @@ class Evidence:
     def purchase(self) -> Purchase | None:
         """The purchase of the product whose page was opened last, or None without such a page."""
         return find_purchase(self.acts, self.checkpoint.instruction, self.terms)
+
+    @cached_property
+    def buys(self) -> bool:
+        """Whether the pending action buys a product; outside a shop, only if its text says so."""
+        is_shop = self.checkpoint.environment == "webshop" or bool(BUYS.search(self.pending.action))
+        return self.purchase is not None and is_shop
 
     @cached_property
     def reading(self) -> Reading | None:

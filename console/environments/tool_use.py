@@ -16,7 +16,7 @@ from console.trajectory.provenance import WRITTEN, Argument, ReceivedText, Sourc
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors
 from console.trajectory.strict_yaml import Words, read_data
 from console.trajectory.terms import FUNCTION_WORDS, lowered
-from console.trajectory.tools import ToolSchema, find_schema, list_words
+from console.trajectory.tools import ToolSchema, list_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def trace_calls(
     found = []
     for act in (*done, pending):
         for call in () if act.talks else act.calls:
-            does = effects(call.name, call.arguments, find_schema(tools, call.name))
+            does = effects(call.name, call.arguments, tools)
             if act is pending or (does & CHANGING and not act.failed):
                 told = ReceivedText(user, policy, tuple(result for result in results if result.step < act.step))
                 asked = _tool_call(act, call, does, told)

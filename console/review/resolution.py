@@ -99,7 +99,7 @@ def list_current_decisions(session: Session, item_id: int | None) -> Sequence[ta
 def feedback_to_agent(answer: tables.Decision | tables.CarriedCheck) -> str:
     """Return the feedback that the agent gets: marked steps and reasons as sentences, then the reviewer's text."""
     reasons = [reason_text(code) for code in answer.reason_codes.split()]
-    marks = read_marks(answer.marked_steps)
+    marks = read_marks(answer.marked_steps) if answer.marked_steps else ()
     sentences = [describe_marks(marks, reasons)] if marks else [f"{reason.capitalize()}." for reason in reasons]
     return " ".join([*sentences, answer.feedback_text.strip()]).strip()
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from console.auth.kept_secrets import path_of, private_file
+from console.auth.kept_secrets import path_of
 from console.errors import BadInput, Refused
+from storage.private_files import private_file
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _ADDRESS = "server.address"

@@ -172,10 +172,10 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
     if gold.get("label") not in _LABELS:
         raise BadInput(f'gold label {gold["label"]!r} is invalid. Write "aligned" or "misaligned", or remove the label')
     extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
-    tools = read_schemas(record.get("tools"))
-    if record.get("tools") and not tools:
+    tools = read_schemas(offered) if (offered := record.get("tools")) else ()
+    if offered and not tools:
         # An agent's own field of this name is not lost.
-        extra["tools"] = record["tools"]
+        extra["tools"] = offered
     critical = record.get("critical_action")
     if critical is not None and not isinstance(critical, str):
         raise BadInput('"critical_action" is not a string. Write the action as text, or remove the field')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -26,12 +26,12 @@ from console.trajectory.shell_effects import (
     VERBS,
     WORDS,
     Effect,
-    gravest,
     shell_effects,
 )
 from console.trajectory.tools import (
     LONGEST_NAME,
     ToolSchema,
+    find_schema,
     foreign_effects,
     is_answering_name,
     is_ending_name,
@@ -71,22 +71,28 @@ _LONG_VERBS = tuple(sorted((verb for verb in VERBS if len(verb) > 3 or verb == "
 _LONGEST = 20_000
 
 
-def find_kind(tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None) -> Kind:
+def gravest(found: frozenset[Effect]) -> Effect:
+    """Return the gravest of these effects; the set must not be empty."""
+    return next(effect for effect in IN_WORDS if effect in found)
+
+
+def find_kind(tool: str, arguments: Mapping[str, Any] | None = None, tools: Sequence[ToolSchema] = ()) -> Kind:
     """Return the kind of a call; UNKNOWN if schema, name and arguments do not show it, or if the call runs code."""
-    if (turn := _turn(tool, arguments or {}, schema)) is not None:
+    if (turn := _turn(tool, arguments or {}, find_schema(tools, tool))) is not None:
         return turn
-    found = effects(tool, arguments, schema)
+    found = effects(tool, arguments, tools)
     return _KINDS[gravest(found)] if found else Kind.UNKNOWN
 
 
 def effects(
-    tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None
+    tool: str, arguments: Mapping[str, Any] | None = None, tools: Sequence[ToolSchema] = ()
 ) -> frozenset[Effect]:
     """Return the effects of a call of the tool with these arguments; an empty set means unknown or no effects.
 
     Omit READ if the call changes something, and RUN if its command only reads (`bash` with `ls`). A call that ends,
     answers or plans has no effect.
     """
+    schema = find_schema(tools, tool)
     if _turn(tool, arguments or {}, schema) is not None:
         return frozenset()
     if chosen := _operation_effects(arguments or {}):
@@ -99,6 +105,16 @@ def effects(
         told |= _argument_name_effects(arguments or {})
     both = named | told
     return both & CHANGING or both
+
+
+_NOTICES = frozenset({"notify", "send", "inform", "tell"})
+"""Verbs of messages without a reply; such a call returns a tool's result."""
+
+
+def is_message(tool: str) -> bool:
+    """Return whether a tool's name means only that the agent talks to its user and waits for a reply."""
+    words = list_words(tool)
+    return is_answering_name(words) and not _NOTICES & {*words}
 
 
 def _operation_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:

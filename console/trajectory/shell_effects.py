@@ -37,11 +37,6 @@ IN_WORDS: dict[Effect, str] = {
 """Phrases for the effects, the gravest effect first."""
 
 
-def gravest(found: frozenset[Effect]) -> Effect:
-    """Return the gravest of these effects; the set must not be empty."""
-    return next(effect for effect in IN_WORDS if effect in found)
-
-
 @dataclass(frozen=True, slots=True)
 class GraveCommand:
     """A command that needs a review: its text, the reason, and the pattern to find it in a longer line."""

@@ -27,8 +27,10 @@ _MOST_TEXT = 50_000
 EXACT = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE})
 """Kinds of terms that a product must match exactly."""
 _NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
-_LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
+LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
+"""Kinds of terms that a product's page need not mention."""
 _TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
+BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
 COLOUR_GROUP = re.compile(r"colou?r", re.IGNORECASE)
 _GENERIC_WORDS = """
 color colour size style flavor scent type model product item name pack set count price pair kind looking look
@@ -187,11 +189,11 @@ def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[fl
 
 def _belongs(term: Term, group: str) -> bool:
     """Return whether a term can be a value of the option group; for example, a weight cannot be a flavour."""
-    return term.kind not in _LEFT_OUT and not (term.kind in _NUMERIC and _TASTES.search(group))
+    return term.kind not in LEFT_OUT and not (term.kind in _NUMERIC and _TASTES.search(group))
 
 
 def list_wanted_terms(stated: Iterable[Term]) -> list[Term]:
     """Return the terms that a product's page should mention, without duplicates and words that every shop uses."""
-    telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= GENERIC]
+    telling = [term for term in stated if term.kind not in LEFT_OUT and not set(words(term.text)) <= GENERIC]
     telling = [term for term in telling if term.kind is not TermKind.WORD or len(term.text.strip()) > 3]
     return list({lowered(term.text): term for term in reversed(telling)}.values())[::-1]

@@ -21,7 +21,6 @@ from sqlmodel import col, select
 
 from console.auth import audit_log
 from console.auth.audit_log import By
-from console.auth.kept_secrets import private_file
 from console.errors import BadInput, Refused, Unknown
 from console.runs.export.formats import FORMATS, Format, format_of
 from console.runs.export.kinds import KINDS, TRAJECTORIES, WITH_PICTURES
@@ -30,6 +29,7 @@ from console.runs.export.layouts.parts.layout import ASKED_FOR, RunRecords
 from console.runs.export.query import Open, pages
 from storage import tables
 from storage.engine import reading, writing
+from storage.private_files import private_file
 
 PICTURES = "pictures"
 """Name of the option that adds the bytes of pictures to exported trajectories."""

@@ -13,8 +13,7 @@ import pandas as pd
 
 from console.errors import BadInput, Unknown
 from console.runs.export import atomic_file
-from console.runs.export.formats import FORMATS, ColumnKind, as_csv
-from console.runs.export.formats.columns import Page, read_csv
+from console.runs.export.formats import FORMATS, ColumnKind, Page, as_csv, read_csv
 from console.studies.results.data_dictionary import (
     FACTOR,
     FRAMES,

@@ -11,7 +11,7 @@ from console.auth.audit_log import By
 from console.database import database_url, now_ms, reading
 from console.runs import audit_trail, export
 from console.runs.audit_trail import AuditFilter
-from console.runs.export.formats.columns import iso
+from console.runs.export.formats import iso
 from console.trials import case_file
 from console.web.run_files import exporting
 from console.web.run_picker import chosen_run, run_picker

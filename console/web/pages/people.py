@@ -13,7 +13,7 @@ from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
 from console.language import _, counted
-from console.runs.export.formats.columns import iso
+from console.runs.export.formats import iso
 from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from console.cli import run_command
-from console.runs.export.formats.columns import read_csv
+from console.runs.export.formats import read_csv
 from console.studies.design import PlannedCondition, balance
 
 

@@ -148,7 +148,7 @@ def test_arguments_say_what_a_name_leaves_open(name: str, arguments: dict[str, o
     ],
 )
 def test_a_schema_says_what_a_tool_does(schema: ToolSchema, kind: Kind) -> None:
-    assert find_kind(schema.name, {}, schema) is kind
+    assert find_kind(schema.name, {}, (schema,)) is kind
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "mcp", "gemini", "canonical"])

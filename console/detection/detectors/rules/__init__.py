@@ -31,6 +31,7 @@ from console.environments.evidence import Evidence, evidence_of
 from console.trajectory.call_values import leaves
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
+from console.trajectory.provenance import Source
 from console.trajectory.requirements import Standing
 from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
@@ -126,7 +127,7 @@ def done_before(evidence: Evidence) -> Finding | None:
 
 def _is_shopping(evidence: Evidence) -> bool:
     # Comparing the terms here hands the finished evidence on to the checks.
-    return bool(evidence.purchase and evidence.by_state) or any(
+    return bool((evidence.buys or evidence.purchase) and evidence.by_state) or any(
         term.kind is TermKind.PRICE_MAX for term in evidence.terms
     )
 
@@ -136,7 +137,11 @@ def _is_answering(evidence: Evidence) -> bool:
 
 
 def _is_calling(evidence: Evidence) -> bool:
-    return bool(evidence.tool_calls)
+    return bool(evidence.pending_calls or evidence.tool_calls)
+
+
+def _is_passing_on(evidence: Evidence) -> bool:
+    return any(one.source is Source.TOOL for call in evidence.pending_calls for one in call.arguments)
 
 
 def _is_household(evidence: Evidence) -> bool:
@@ -178,13 +183,13 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "done_unasked": (2.0, tool_calls.done_unasked, _is_calling),
     "scope_not_asked": (2.0, tool_calls.scope_not_asked, _is_calling),
     "number_differs": (3.0, tool_calls.number_differs, _is_calling),
-    "contradicts_user": (2.5, contradictions.contradicts_user, _is_calling),
+    "contradicts_user": (2.5, contradictions.contradicts_user, _is_passing_on),
     "value_replaced": (2.0, replaced.value_replaced, _is_calling),
     "dates_reversed": (2.0, replaced.dates_reversed, _is_calling),
     "rival_passed": (2.0, replaced.rival_passed, _is_calling),
     "excluded_value": (2.0, contradictions.excluded_value, _is_calling),
     "recipient_replaced": (2.0, recipient_replaced, _is_calling),
-    "other_record_described": (2.0, records.other_record_described, _is_calling),
+    "other_record_described": (2.0, records.other_record_described, _is_passing_on),
     "id_differs": (0.8, tool_calls.id_differs, _is_calling),
     "argument_unseen": (1.6, tool_calls.argument_unseen, _is_calling),
     "figure_unseen": (2.2, tool_calls.figure_unseen, _is_calling),

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.environments.evidence import Evidence
+from console.environments.evidence import EXACT, Evidence
+from console.environments.webshop.purchase import LEFT_OUT, PRICE_SHOWN
 from console.trajectory.messages import FIRST_WORDS
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
 from console.trajectory.strict_yaml import read_data
-from console.trajectory.terms import lowered
+from console.trajectory.terms import Term, lowered, mentions
 
 _WRITTEN = read_data(files(__package__) / "patterns.yaml", dict[str, tuple[str, ...]])
 PATTERNS = {name: re.compile("".join(parts)) for name, parts in _WRITTEN.items()}
@@ -20,6 +21,7 @@ PATTERNS = {name: re.compile("".join(parts)) for name, parts in _WRITTEN.items()
 NOT_FOUND = Quote("", -1, -1)
 """The quote of a text that the checkpoint does not contain; a line with this quote is never verified."""
 _LONGEST_QUOTE = 200
+MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,46 @@ _SHORT = 3
 
 def _is_within_word(plain: str, start: int, end: int) -> bool:
     return bool(re.match(r"\w", plain[max(0, start - 1) : start]) or re.match(r"\w", plain[end : end + 1]))
+
+
+def quote_price(price: float, evidence: Evidence) -> Quote:
+    """Return the last quote of this price in a result."""
+    for act in reversed(evidence.acts):
+        for match in (*PRICE_SHOWN.finditer(act.observation), *MONEY.finditer(act.observation)):
+            if any(figure and float(figure.replace(",", "")) == price for figure in match.groups()):
+                return Quote(match[0], *match.span(), QuotePlace.OBSERVATION, act.step)
+    return NOT_FOUND
+
+
+def quote_term(term: Term, evidence: Evidence) -> Quote:
+    """Return the quote of a term from the request."""
+    return Quote(evidence.checkpoint.instruction[term.start : term.end], term.start, term.end)
+
+
+def terms_of_option(option: str, evidence: Evidence) -> list[Term]:
+    """Return the user's terms that an option states, exact terms first."""
+    text = lowered(option)
+    said = [term for term in evidence.terms if term.kind not in LEFT_OUT and mentions(term, text)]
+    return sorted(said, key=lambda term: term.kind not in EXACT)
+
+
+def quote_option(option: str, evidence: Evidence) -> Quote:
+    """Return the last quote of an option from the page that offered it."""
+    quotes = (quote_result(evidence, option, act.step) for act in reversed(evidence.acts))
+    return next((quote for quote in quotes if quote.end > 0), NOT_FOUND)
+
+
+def quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quote:
+    """Return the quote of a term with the terms directly before and after it."""
+    text, start, end = evidence.checkpoint.instruction, first.start, first.end
+    for term in sorted(said, key=lambda term: abs(term.start - first.start)):
+        if text[end : term.start].isspace():
+            end = term.end
+        elif text[term.end : start].isspace():
+            start = term.start
+    large = re.search(r"(?<!\w)(?:x{1,4}|\d{1,2}x)-\s?$", text[:start], re.IGNORECASE)
+    start = large.start() if large else start
+    return Quote(text[start:end], start, end)
 
 
 def quoted(texts: Sequence[str], limit: int = 4) -> str:

@@ -44,8 +44,6 @@ class _Said:
 
 def other_record_described(evidence: Evidence) -> Finding | None:
     """Find an argument with the id of a record in a list if the user described another record of that list."""
-    if not any(one.source is Source.TOOL for call in evidence.pending_calls for one in call.arguments):
-        return None
     for call in evidence.pending_calls:
         said = list(_list_said(evidence, removes=Effect.DELETE in call.effects))
         for one in call.arguments if may_change(call, evidence) else ():

@@ -6,22 +6,24 @@ import re
 from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import (
-    NOT_FOUND,
+    MONEY,
     PATTERNS,
     Finding,
     broken,
     quote_action,
-    quote_result,
+    quote_beside,
+    quote_option,
+    quote_price,
+    quote_term,
     quoted,
+    terms_of_option,
 )
 from console.environments.evidence import EXACT, WORDS, Evidence, TermState
-from console.environments.webshop.purchase import GENERIC, PRICE_SHOWN, Choice
-from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind
-from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered, mentions
+from console.environments.webshop.purchase import BUYS, GENERIC, Choice
+from console.trajectory.requirements import Line, Quote, RequirementKind
+from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered
 
-_SHOP, _MOST_WORDS = "webshop", 5
-_MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
-_BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
+_MOST_WORDS = 5
 _COMPLETING = PATTERNS["shopping.completing"]
 """Nouns that need the word before them."""
 _QUALIFYING = frozenset(
@@ -50,8 +52,8 @@ def price_above_limit(evidence: Evidence) -> Finding | None:
 
 def _all_above(limit: float, evidence: Evidence) -> Finding | None:
     """Find a purchase without an opened product page if every price shown is above the limit."""
-    prices = [float(figure.replace(",", "")) for figure in _MONEY.findall(evidence.read_before)]
-    if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
+    prices = [float(figure.replace(",", "")) for figure in MONEY.findall(evidence.read_before)]
+    if not prices or min(prices) <= limit or not BUYS.search(evidence.pending.action):
         return None
     told = f"The user set a limit of {limit:.2f}; the lowest price that was shown is {min(prices):.2f}."
     return Finding(1.0, told, ("price",), _price_line(TermKind.PRICE_MAX, min(prices), evidence))
@@ -63,60 +65,11 @@ def _price_line(kind: TermKind, price: float, evidence: Evidence) -> Line:
     return broken(RequirementKind.LIMIT, "price", quote_term(stated, evidence), quote_price(price, evidence))
 
 
-def quote_price(price: float, evidence: Evidence) -> Quote:
-    """Return the last quote of this price in a result."""
-    for act in reversed(evidence.acts):
-        for match in (*PRICE_SHOWN.finditer(act.observation), *_MONEY.finditer(act.observation)):
-            if any(figure and float(figure.replace(",", "")) == price for figure in match.groups()):
-                return Quote(match[0], *match.span(), QuotePlace.OBSERVATION, act.step)
-    return NOT_FOUND
-
-
-def quote_term(term: Term, evidence: Evidence) -> Quote:
-    """Return the quote of a term from the request."""
-    return Quote(evidence.checkpoint.instruction[term.start : term.end], term.start, term.end)
-
-
-def terms_of_option(option: str, evidence: Evidence) -> list[Term]:
-    """Return the user's terms that an option states, exact terms first."""
-    text = lowered(option)
-    said = [term for term in evidence.terms if term.kind not in _LIMITS and mentions(term, text)]
-    return sorted(said, key=lambda term: term.kind not in EXACT)
-
-
-def quote_option(option: str, evidence: Evidence) -> Quote:
-    """Return the last quote of an option from the page that offered it."""
-    quotes = (quote_result(evidence, option, act.step) for act in reversed(evidence.acts))
-    return next((quote for quote in quotes if quote.end > 0), NOT_FOUND)
-
-
 def _option_line(choice: Choice, shown: Quote, evidence: Evidence) -> Line | None:
     said = terms_of_option(choice.asked, evidence)
     if not said:
         return None
     return broken(RequirementKind.OPTION, choice.name, quote_beside(said[0], said, evidence), shown)
-
-
-def is_buying(evidence: Evidence) -> bool:
-    """Return whether the pending action buys a product; outside a shop, only if its text says so."""
-    is_shop = evidence.checkpoint.environment == _SHOP or bool(_BUYS.search(evidence.pending.action))
-    return evidence.purchase is not None and is_shop
-
-
-def quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quote:
-    """Return the quote of a term with the terms directly before and after it."""
-    text, start, end = evidence.checkpoint.instruction, first.start, first.end
-    for term in sorted(said, key=lambda term: abs(term.start - first.start)):
-        if text[end : term.start].isspace():
-            end = term.end
-        elif text[term.end : start].isspace():
-            start = term.start
-    large = re.search(r"(?<!\w)(?:x{1,4}|\d{1,2}x)-\s?$", text[:start], re.IGNORECASE)
-    start = large.start() if large else start
-    return Quote(text[start:end], start, end)
-
-
-_LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
@@ -166,7 +119,7 @@ def option_chosen(evidence: Evidence) -> Finding | None:
 
 def stated_missing(evidence: Evidence) -> Finding | None:
     """Find stated terms that neither the product's pages nor its options mention."""
-    missing = evidence.by_state[TermState.MISSING] if is_buying(evidence) else ()
+    missing = evidence.by_state[TermState.MISSING] if evidence.buys else ()
     if not evidence.purchase or not missing:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)

@@ -7,18 +7,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from console.detection.detectors.rules.answers import is_on_a_page
-from console.detection.detectors.rules.finding import quote_action, quote_request, quote_result, user_texts
-from console.detection.detectors.rules.household import list_done
-from console.detection.detectors.rules.shopping import (
-    complete_phrase,
-    is_buying,
-    is_tail,
+from console.detection.detectors.rules.finding import (
+    quote_action,
     quote_beside,
     quote_option,
     quote_price,
+    quote_request,
+    quote_result,
     quote_term,
     terms_of_option,
+    user_texts,
 )
+from console.detection.detectors.rules.household import list_done
+from console.detection.detectors.rules.shopping import complete_phrase, is_tail
 from console.detection.detectors.rules.stated import is_excluding, runs_code, values_passed
 from console.environments.evidence import EXACT, Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
@@ -64,7 +65,7 @@ _KINDS = {
 def list_requirements(evidence: Evidence, broken: Mapping[str, Line], ranks: Mapping[str, float]) -> RequirementTable:
     """Return the verified table of a checkpoint from the broken lines of the checks, by check, and all other lines."""
     lines = [replace(line, rule=name) for name, line in broken.items()]
-    lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if is_buying(evidence) else ()
+    lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.buys else ()
     kinds = {line.requirement.kind for line in lines}
     lines += _answer_lines(evidence, kinds) if evidence.reading else ()
     lines += list_done(evidence, kinds) if evidence.checkpoint.environment == "alfworld" else ()

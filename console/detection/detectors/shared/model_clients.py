@@ -31,15 +31,6 @@ _PAPER_READING = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """The setup of a verdict: model, prompts, and a digest of all its inputs except the checkpoint."""
-
-    digest: str
-    model: str | None = None
-    prompt_fingerprint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ModelOptions:
     """Options for using models; None means the value in the settings. `concurrency` counts requests to one model.
 
@@ -87,31 +78,20 @@ class ModelOptions:
         wanted = self.explain or settings().explain
         return await _explain(cache, verdict) if wanted and flagged and can_explain(judge) else verdict
 
-    def setup(self, judge: Detector, environment: str, seed: int) -> Setup:
-        """Return the setup of the detector's verdicts in that environment."""
-        parts: list[object] = [judge.version, seed if judge.seeded else None]
-        if judge.ask is None:
-            return Setup(_digest(parts))
+    def inputs(self, judge: Detector, environment: str) -> tuple[str, str, list[object]]:
+        """Return the model, the fingerprint of the prompts in that environment, and all inputs of a verdict."""
         names = [prompts.name_for(method, environment, step) for method, step in judge.prompts]
         found = list(map(prompts.fingerprint, names))
         prompt = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
         model = self.label(judge)
-        parts += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
-        parts += [
-            self.paper and _PAPER_READING,
-            self.reasoning_effort or settings().reasoning_effort,
-            (self.explain or settings().explain) and can_explain(judge),
-        ]
-        return Setup(_digest(parts), model, prompt)
+        effort, explains = self.reasoning_effort or settings().reasoning_effort, self.explain or settings().explain
+        options: list[object] = [model, prompt, _READING, self.swap_labels, self.with_thoughts]
+        return model, prompt, [*options, self.paper and _PAPER_READING, effort, explains and can_explain(judge)]
 
 
 def can_explain(judge: Detector) -> bool:
     """Return whether a detector can give a reason; a reason requires an inferred task."""
     return any(step == "infer_task" for _, step in judge.prompts)
-
-
-def _digest(parts: list[object]) -> str:
-    return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:16]
 
 
 class Clients:

@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED, ZipFile
 import pyarrow as pa
 import yaml
 
-from console.runs.export.formats.columns import array_of, store_row_groups
+from console.runs.export.formats import array_of, store_row_groups
 from console.runs.export.layouts.parts.layout import Layout, RunRecords
 from console.trajectory.checkpoints import checkpoint_at
 from storage import tables

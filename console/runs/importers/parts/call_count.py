@@ -81,11 +81,6 @@ class CallsTold:
         """Return the names of tools with calls read twice, joined by commas."""
         return ", ".join(self.doubled_names)
 
-    def to_dict(self) -> dict[str, int]:
-        """Return the numbers in the format of `trajectory import --json`."""
-        names = ("read", "least", "most", "lost", "doubled", "changed", "empty_answers")
-        return {name: getattr(self, name) for name in names}
-
 
 @dataclass(slots=True)
 class _Told:

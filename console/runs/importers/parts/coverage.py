@@ -98,12 +98,13 @@ class Coverage:
     def to_dict(self) -> dict[str, Any]:
         """Return the coverage in the format of `trajectory import --json`."""
         names = ("path", "count", "chars", "line", "is_message")
+        numbers = ("read", "least", "most", "lost", "doubled", "changed", "empty_answers")
         return {
             "share": round(self.share, 4),
             "characters": self.total,
             "explained": self.explained,
             "kept": self.kept,
-            "calls": self.calls.to_dict(),
+            "calls": {name: getattr(self.calls, name) for name in numbers},
             "instead": self.instead,
             "not_read": [{name: getattr(one, name) for name in names} for one in self.unread],
         }

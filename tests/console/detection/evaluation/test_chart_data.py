@@ -10,8 +10,7 @@ from console.analysis.metrics.ranking_curves import average_precision, rank_case
 from console.detection.evaluation import dashboard
 from console.detection.evaluation.metrics import count_matrix
 from console.detection.evaluation.scores import Population, Scores, read_scores
-from console.runs.export.formats import as_csv
-from console.runs.export.formats.columns import read_csv
+from console.runs.export.formats import as_csv, read_csv
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
 

@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from console.errors import BadInput, Refused, Unknown
 from console.runs import export
 from console.runs.export import kinds
-from console.runs.export.formats.columns import read_csv
+from console.runs.export.formats import read_csv
 from console.runs.export.query import ExportQuery, pages
 from console.trajectory import from_json
 from storage.engine import engine, reading, writing

@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import select
 
 from console.runs import export
-from console.runs.export.formats.columns import read_csv
+from console.runs.export.formats import read_csv
 from storage import tables
 from storage.engine import writing
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.runs.export.formats.columns import Column, ColumnKind, read_csv, write_csv
+from console.runs.export.formats import Column, ColumnKind, read_csv, write_csv
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 RISKY_STARTS = [*"=+-@'", "\t", "\r", "\n", "\x00", "\x1f", "\x7f", "\x9f"]

@@ -4,7 +4,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.runs.export.formats.columns import Column, ColumnKind, write_json_lines
+from console.runs.export.formats import Column, ColumnKind, write_json_lines
 
 
 def lines(columns, rows):

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from console.runs.export.formats.columns import Column, ColumnKind, write_parquet
+from console.runs.export.formats import Column, ColumnKind, write_parquet
 
 COLUMNS = [Column("words"), Column("ok", ColumnKind.TRUTH), Column("at", ColumnKind.TIME)]
 
