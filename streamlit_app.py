@@ -10,7 +10,7 @@ from console.errors import ConsoleError
 from console.language import _
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import provide_identity, sign_in_or_stop
-from console.web.streamlit_internals import page_in_address
+from console.web.streamlit_internals import forget_vanished_widgets, page_in_address
 from console.web.visitor_language import follow_visitors
 from console.web.waiting_agents import open_waiting_agent, show_waiting_agents
 from console.web.widgets.markup import show_html, style_sheets
@@ -38,6 +38,7 @@ def find_missing_page(pages: Sequence[StreamlitPage]) -> list[StreamlitPage]:
 
 
 st.set_page_config(page_icon="🛡️", layout="wide")
+forget_vanished_widgets()
 follow_visitors()
 show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 

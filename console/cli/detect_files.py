@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from console.cli.output import emit, say
 from console.detection.detectors import detector
@@ -13,9 +13,6 @@ from console.detection.detectors.shared.model_clients import ModelOptions
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.settings import settings
-
-if TYPE_CHECKING:
-    from console.detection.distributed_judging import Judged
 
 _ENDINGS = (".jsonl", ".parquet")
 
@@ -55,22 +52,17 @@ def judge(
         done = distributed_judging.judge_files(parts, task, out, client, at_work)
         if scheduler is None:
             client.cluster.close()
-    facts = {"out": str(out), "partitions": len(parts), "workers": at_work}
-    _tell(done, facts, round(time.monotonic() - started, 1), task.methods, as_json)
+    judged, flagged = (sum(row[name] for row in done.rows) for name in ("judged", "flagged"))
+    facts = {"out": str(out), "partitions": len(parts), "workers": at_work, "judged": judged, "flagged": flagged}
+    used = {"errors": done.errors, "requests": done.requests, "cached": done.cached}
+    told = f"{counted(judged, 'verdict')}, {flagged} flagged, from {counted(len(parts), 'partition')}. "
+    importing = f"Import them: inferact detect RUN --method {','.join(task.methods)} --verdicts {out}"
+    emit(facts | used | {"seconds": round(time.monotonic() - started, 1)}, as_json, told + importing)
     if done.errors:
         raise Refused(
             f"{counted(done.errors, 'verdict')} missing. The last request failed: {done.problem.rstrip('.')}. Fix the "
             "problem, then run the same command again; replies that arrived are cached."
         )
-
-
-def _tell(done: Judged, facts: dict[str, Any], seconds: float, methods: Sequence[str], as_json: bool) -> None:
-    judged, flagged = (sum(row[name] for row in done.rows) for name in ("judged", "flagged"))
-    counts = {"judged": judged, "flagged": flagged, "errors": done.errors}
-    document = facts | counts | {"requests": done.requests, "cached": done.cached, "seconds": seconds}
-    told = f"{counted(judged, 'verdict')}, {flagged} flagged, from {counted(facts['partitions'], 'partition')}. "
-    importing = f"Import them: inferact detect RUN --method {','.join(methods)} --verdicts {facts['out']}"
-    emit(document, as_json, told + importing)
 
 
 def take_verdicts(run: str, path: Path) -> None:

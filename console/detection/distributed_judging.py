@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -113,24 +114,19 @@ def split_files(paths: Sequence[Path], workers: int) -> list[Partition]:
 def read_lines(part: Partition) -> Iterator[bytes]:
     """Yield the trajectories of a partition as JSON; a line belongs to the partition in which it begins."""
     if part.end < 0:
-        yield from (text.encode() for text in _read_group(part))
+        file = pq.ParquetFile(part.path)
+        if "trajectory" not in file.schema_arrow.names:
+            raise BadInput(f"{part.path} has no column 'trajectory' with canonical JSON. Add the column.")
+        yield from map(str.encode, file.read_row_group(part.start, ["trajectory"])["trajectory"].to_pylist())
         return
-    with Path(part.path).open("rb") as file:
+    with Path(part.path).open("rb") as lines:
         if part.start:
             # The line in progress at the start belongs to the partition before.
-            file.seek(part.start - 1)
-            file.readline()
-        while file.tell() < part.end and (line := file.readline()):
+            lines.seek(part.start - 1)
+            lines.readline()
+        while lines.tell() < part.end and (line := lines.readline()):
             if line.strip():
                 yield line
-
-
-def _read_group(part: Partition) -> list[str]:
-    file = pq.ParquetFile(part.path)
-    if "trajectory" not in file.schema_arrow.names:
-        raise BadInput(f"{part.path} has no column 'trajectory' with canonical JSON. Add the column.")
-    texts: list[str] = file.read_row_group(part.start, ["trajectory"])["trajectory"].to_pylist()
-    return texts
 
 
 def judge_partition(part: Partition, task: JudgingTask) -> Judged:
@@ -178,9 +174,10 @@ def _ask_models(
 def judge_files(parts: Sequence[Partition], task: JudgingTask, out: Path, client: Any, workers: int) -> Judged:
     """Judge all partitions on the workers of a `distributed.Client`, and write the verdicts to `out`, in order.
 
-    All workers together send `asking.concurrency` requests to models at a time. Raise Refused if workers that share no
-    cache of replies would ask models.
+    All workers together send `asking.concurrency` requests to models at a time.
     """
+    from distributed import wait  # an optional extra
+
     asks = any(detector(name).ask for name in task.methods)
     total = task.asking.concurrency or settings().concurrency
     # Without models, the next partitions wait at the workers; with models, each running partition has its own share.
@@ -193,11 +190,11 @@ def judge_files(parts: Sequence[Partition], task: JudgingTask, out: Path, client
     fresh = out.with_name(f"{out.name}.part")
     with pq.ParquetWriter(fresh, _RESULTS) as writer:
         while True:
-            for number, part in [] if len(running) >= at_once else _take(waiting, at_once - len(running)):
+            for number, part in islice(waiting, at_once - len(running)):
                 running[client.submit(judge_partition, part, task, pure=False)] = number
             if not running:
                 break
-            for future in _wait_for_first(running):
+            for future in wait(list(running), return_when="FIRST_COMPLETED").done:
                 judged = future.result()
                 early[running.pop(future)] = judged.rows
                 done = Judged(
@@ -214,16 +211,6 @@ def judge_files(parts: Sequence[Partition], task: JudgingTask, out: Path, client
                 written += 1
     fresh.replace(out)
     return done
-
-
-def _take(waiting: Iterator[tuple[int, Partition]], most: int) -> list[tuple[int, Partition]]:
-    return [found for _, found in zip(range(most), waiting, strict=False)]
-
-
-def _wait_for_first(running: Mapping[Any, int]) -> list[Any]:
-    from distributed import wait  # an optional extra
-
-    return list(wait(list(running), return_when="FIRST_COMPLETED").done)
 
 
 def import_verdicts(run_name: str, path: Path) -> tuple[int, int]:

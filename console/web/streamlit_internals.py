@@ -33,6 +33,24 @@ def page_in_address() -> str:
     return (context.pages_manager.intended_page_name or "") if context else ""
 
 
+def forget_vanished_widgets() -> None:
+    """Remove what Streamlit keeps about the widgets of this tab that the previous run no longer showed.
+
+    Streamlit removes only their values. The keys of an item's widgets have its number, so each decision would leave
+    some 20 kB in the server until the tab is closed.
+    """
+    if (context := get_script_run_ctx(suppress_warning=True)) is None:
+        return
+    with context.session_state._lock:
+        state = context.session_state._state
+        widgets, ids = state._new_widget_state, state._key_id_mapper
+        values = {*state._old_state, *state._new_session_state, *widgets.states}
+        kept = {key: id for key, id in ids._key_id_mapping.items() if key in values or id in values}
+        ids.set_key_id_mapping(kept)
+        for id in widgets.widget_metadata.keys() - values - set(kept.values()):
+            del widgets.widget_metadata[id]
+
+
 def current_fragment() -> tuple[AppSession, ClientState] | None:
     """Return the tab and the fragment that this thread runs; return None if no server or no fragment is running."""
     context = get_script_run_ctx(suppress_warning=True)

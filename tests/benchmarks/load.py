@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from console.settings import settings
 from tests import postgres
 from tests.at_home import at_home
-from tests.benchmarks.measure import report
+from tests.benchmarks.measure import processor_s, report
 from tests.doors.streamlit_socket import Shown, Tab
 from tests.logs import purchase, write_log
 from tests.serving import Server, serving
@@ -100,11 +100,11 @@ def one_console(data: Path, server: Server, soak_s: int, imported: int) -> dict[
         stack.enter_context(reviewing(server, [f"Reviewer {n}" for n in range(REVIEWERS)], waits, (10, 20)))
         figures = {"seconds until 50 tabs opened at once are drawn": round(time.monotonic() - started, 2)}
         time.sleep(20)
-        start, spent, sizes = time.monotonic(), used_s(server), []
+        start, spent, sizes = time.monotonic(), processor_s(server.process.pid), []
         while (now := time.monotonic()) < start + soak_s:
             sizes.append(resident_mb(server))
             time.sleep(2)
-        spent = used_s(server) - spent
+        spent = processor_s(server.process.pid) - spent
         inferact("trajectory", "import", str(log), "--run", "beside")
         end = time.monotonic()
     alone, steady, beside = (
@@ -235,12 +235,6 @@ def approval(page: Shown) -> str | None:
 def p95(seconds: list[float]) -> float:
     """Return the 95th percentile."""
     return quantiles(seconds, n=20, method="inclusive")[-1]
-
-
-def used_s(server: Server) -> float:
-    """Return the seconds of processor time of the console, with those of threads that have ended: each page is one."""
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(server: Server) -> float:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -123,11 +122,9 @@ def _schedule(thread: int) -> int | None:
 
 
 def processor_s(process: int | None) -> float:
-    """Return the seconds of processor time that the threads of that process have used."""
-    if process is None:
-        return 0.0
-    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    """Return the seconds of processor time that the process has used, with those of its threads that have ended."""
+    # The clock of clock_getcpuclockid(3), which Python does not offer; the schedstat of a thread ends with the thread.
+    return 0.0 if process is None else time.clock_gettime(~process << 3 | 2)
 
 
 def compare(ours: Work, floor: Work, pairs: int, *, warm_up: int = 1, collect: bool = True) -> Comparison:

@@ -3,11 +3,23 @@
 import json
 import os
 import random
+import subprocess
+import sys
 import time
 
 import pytest
 
-from tests.benchmarks.measure import Figure, Spent, compare, is_missed, median_of, ratio_of_quantiles, report, spend
+from tests.benchmarks.measure import (
+    Figure,
+    Spent,
+    compare,
+    is_missed,
+    median_of,
+    processor_s,
+    ratio_of_quantiles,
+    report,
+    spend,
+)
 
 
 def count_to(number):
@@ -82,6 +94,23 @@ def test_the_report_ends_with_one_line_of_json(capsys):
 def test_the_processor_time_of_another_process_is_counted():
     spent = spend(lambda: sum(range(1_000_000)), server=os.getpid())
     assert spent.processor > 0.01
+
+
+def test_the_processor_time_of_a_process_holds_that_of_threads_that_have_ended():
+    code = """if True:
+        import threading, time
+        one = threading.Thread(target=lambda: sum(range(5_000_000)))
+        one.start()
+        one.join()
+        print(time.process_time(), flush=True)
+        input()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        told = float(other.stdout.readline())
+        assert told <= processor_s(other.pid) < told + 0.05
+        other.communicate("\n")
 
 
 def test_waiting_for_a_processor_is_told_apart_from_working():

@@ -1,6 +1,8 @@
 """The members of Streamlit that its documentation does not name: each exists, or its line says what breaks."""
 
+import gc
 import inspect
+import time
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,13 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import FragmentThreadState, ThreadState
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.state.session_state import KeyIdMapper, SessionState, WStates
 from streamlit.web import bootstrap
 
 ROOT = Path(__file__).resolve().parents[3]
+DWELL_S = 0.45
 FIELDS = ("fragment_id", "page_script_hash", "query_string", "is_auto_rerun")
 
 MEMBERS = {
@@ -50,6 +56,16 @@ MEMBERS = {
     "the console starts without its settings": (
         lambda: list(inspect.signature(bootstrap.load_config_options).parameters) == ["flag_options"]
     ),
+    "each decision leaves widgets in memory: no values, metadata or keys of widgets": (
+        lambda: (
+            {"_old_state", "_new_session_state", "_new_widget_state", "_key_id_mapper"}
+            <= set(SessionState.__dataclass_fields__)
+            and {"states", "widget_metadata"} <= set(WStates.__dataclass_fields__)
+            and "_key_id_mapping" in KeyIdMapper.__dataclass_fields__
+            and hasattr(KeyIdMapper, "set_key_id_mapping")
+            and {"_state", "_lock"} <= set(SafeSessionState.__annotations__)
+        )
+    ),
     "tests only: the routes of the app cannot be listed": lambda: hasattr(st.App, "_build_starlette_app"),
     "tests only: no runtime for the frames of a participant": lambda: hasattr(Runtime, "_instance"),
     "tests only: pages start slowly": lambda: hasattr(manifest_scanner, "scan_component_manifests"),
@@ -77,3 +93,19 @@ def test_no_other_module_of_the_console_uses_one():
     }
     # The other module names the types of a tab and of a fragment in its signatures.
     assert using == {"console/web/live_fragments.py", "console/web/streamlit_internals.py"}
+
+
+def test_items_decided_before_leave_no_widgets_in_memory(kettles, open_page):
+    at, decided = open_page("review", run=kettles), []
+    for _ in range(3):
+        decided += [button.key for button in at.button if (button.key or "").startswith("approve-")]
+        time.sleep(DWELL_S)
+        at.button(key=decided[-1]).click().run()
+    kept = [one.id for one in find_all(WidgetMetadata) if one.id.endswith(tuple(decided))]
+    assert [id.endswith(decided[-1]) for id in kept] == [True]
+    assert at.button(key="undo-0").click().run().button(key=decided[-1]).disabled is False
+
+
+def find_all(kind):
+    gc.collect()
+    return [one for one in gc.get_objects() if isinstance(one, kind)]
