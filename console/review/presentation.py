@@ -18,6 +18,7 @@ from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import find_judge_appeals
 from console.trajectory import Outcome, Picture, Step, Trajectory
+from console.trajectory.call_values import value_text
 from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import (
     Checkpoint,
@@ -395,6 +396,5 @@ def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[Sh
 
 
 def _outcome(trajectory: Trajectory) -> tuple[tuple[str, str], ...]:
-    lines = [("outcome", str(trajectory.outcome)), ("trial", str(trajectory.trial))]
-    lines += [(f"gold {name}", str(value)) for name, value in trajectory.gold.items() if value is not None]
-    return tuple(lines)
+    gold = [(f"gold {name}", value_text(value)) for name, value in trajectory.gold.items() if value is not None]
+    return ("outcome", str(trajectory.outcome)), ("trial", str(trajectory.trial)), *gold

@@ -70,16 +70,16 @@ def find_pressing_item(
     return first if first.deadline_ms - now_ms < PRESSING_MS else None
 
 
-def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
+def count_offered(session: Session, run_ids: list[int], reviewer: str | None) -> int:
     """Return the number of pending items of these runs that the queue can offer this reviewer within the budgets.
 
-    Leave out items that the reviewer has claimed or decided and items assigned to others.
+    Leave out items that the reviewer has claimed or decided and items assigned to others; None stands for any reviewer.
     """
     return measure_offered(session, run_ids, reviewer, with_age=False)[0]
 
 
 def measure_offered(
-    session: Session, run_ids: list[int], reviewer: str, *, with_age: bool = True
+    session: Session, run_ids: list[int], reviewer: str | None, *, with_age: bool = True
 ) -> tuple[int, int | None]:
     """Return the number of items of `count_offered`, and the creation time in ms of the oldest of them, or None."""
     item, slot, budget, run = tables.Item, tables.Slot, tables.Budget, tables.Run
@@ -88,7 +88,8 @@ def measure_offered(
     is_own = (col(slot.reviewer) == reviewer) & col(slot.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))
     taken = exists().where(col(slot.item_id) == item.id, is_own)
     is_free = col(run.halted_free) & (col(item.kind) == HALTED)
-    left_for_reviewer, made = (col(item.open_slots) > 0, ~of_others, ~taken), col(item.created_ms)
+    own = () if reviewer is None else (~of_others, ~taken)
+    left_for_reviewer, made = (col(item.open_slots) > 0, *own), col(item.created_ms)
     free_count, oldest = func.count(case((is_free, 1))), (func.min(made), func.min(case((is_free, made))))
     pending = (
         sa_select(*place, func.count(), free_count, *oldest)

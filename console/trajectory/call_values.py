@@ -158,3 +158,12 @@ def values_beside(name: str, value: str, given: Mapping[str, Any]) -> frozenset[
             waiting += one
     plain = [text for text in given.values() if isinstance(text, str) and len(text) > 3 and re.search(r"\d", text)]
     return frozenset(lowered(text).strip() for text in inner or plain if text != value)
+
+
+def value_text(value: Any) -> str:
+    """Return a string unchanged, and other values as JSON; write each element of a list of objects on its own line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
+        return "\n".join(json.dumps(each, ensure_ascii=False) for each in value)
+    return json.dumps(value, ensure_ascii=False)

@@ -20,6 +20,7 @@ from console.web.sign_in import current_identity
 from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.tables import show_rows
 from console.web.widgets.trial_history import show_feedback_outcomes
+from storage.tables import RunKind
 
 _SHOWN = 50
 
@@ -114,7 +115,7 @@ if not found:
     show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
     next_step_row().page_link(REVIEW, label=_("Review next item"), query_params={"run": run.name})
     st.stop()
-show_feedback_outcomes(found[:shown])
+show_feedback_outcomes(found[:shown], recorded=run.kind == RunKind.ARCHIVE)
 if len(found) > shown:
     further = {"answers_shown": shown + _SHOWN}
     st.button(_("Show more"), key="more-answers", on_click=st.session_state.update, args=(further,))

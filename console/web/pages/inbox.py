@@ -29,12 +29,6 @@ from storage.tables import ItemStatus, RunKind
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
 
 
-def find_filtered_run(session: Session, every: Sequence[tables.Run]) -> tables.Run | None:
-    """Return the run in the address, or None for all runs."""
-    wanted = st.query_params.get("run")
-    return next((run for run in every if run.name == wanted), None)
-
-
 def open_item(run: tables.Run | None, item: int | None) -> None:
     """Open this item on the Review page; if `item` is None, open the next item of the run, or of all runs."""
     # Do not reopen the item that the tab showed on the Review page before.
@@ -181,7 +175,10 @@ def show_no_runs(who: Identity | None) -> None:
 identity = current_identity()
 with reading() as session:
     every = list_reviewable_runs(session, identity.name) if identity else []
-    only = find_filtered_run(session, every)
+    scope = item_address.find_scope(session, identity)
+    if scope is not None:
+        item_address.stop_if_closed(scope, every, _("Inbox"))
+    only = next((run for run in every if scope is not None and run.id == scope.id), None)
     shown_runs = [only] if only else every
     pulse = inbox.get_queue_state(session, [run.id or 0 for run in shown_runs]) if shown_runs else None
 

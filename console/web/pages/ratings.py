@@ -11,8 +11,8 @@ from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, ngettext
-from console.review import blinding, decisions, inbox
-from console.review.waiting import measure_offered
+from console.review import blinding, decisions
+from console.review.waiting import count_offered
 from console.runs import run_options
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS
@@ -24,6 +24,7 @@ from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state, show_guide
+from console.web.widgets.tables import show_rows
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaim
@@ -42,11 +43,12 @@ def judging(run: tables.Run, identity: Identity) -> None:
             view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
     # The claim changed the count.
     with reading() as session:
-        pending = measure_offered(session, [run.id or 0], identity.name)[0]
+        pending = count_offered(session, [run.id or 0], identity.name)
     set_reviewed_runs(run.id)
     actions.show_flash()
     back = st.container(horizontal=True, vertical_alignment="center")
-    back.page_link("console/web/pages/ratings.py", label=_("Close rating"), icon=":material/arrow_back:")
+    icon, close = ":material/arrow_back:", st.query_params.clear
+    back.button(_("Close rating"), key="close-rating", icon=icon, type="tertiary", on_click=close)
     if view is None or isinstance(claim, NoClaim):
         show_empty_state(_("No answers left"), _("You have rated every answer in this rating."))
         key_button(_("Undo"), "U", "undo-answer", actions.undo, None)
@@ -111,13 +113,15 @@ def results(run: tables.Run) -> None:
         for name, one in found.agreement.items()
     ]
     if judged:
-        st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
+        show_rows(measures, {name: name for name in measures[0]}, label=f"Agreement in {run.name}")
+    titles = {name: name.capitalize() for name in ("question", "answer", "correct", "incorrect")}
     rows = [
-        {name.capitalize(): getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
-        | {"Majority": words.get(str(one.majority)), "Comments": " / ".join(one.comments) or None}
+        {name: str(getattr(one, name)) for name in titles}
+        | {"majority": words.get(str(one.majority), ""), "comments": " / ".join(one.comments)}
         for one in found.answers
     ]
-    st.dataframe(rows, key=f"ratings-{run.id}", hide_index=True, placeholder="–")
+    titles |= {"majority": "Majority", "comments": "Comments"}
+    show_rows(rows, titles, numbers=("correct", "incorrect"), label=f"Ratings in {run.name}")
 
 
 st.title(_("Rate answers"))
@@ -125,26 +129,28 @@ identity = current_identity()
 with reading() as session:
     every = runs.list_runs(session)
     rated = [one for one in every if run_options(one).rates_answers]
-    waiting = {one.name: inbox.count_pending_items(session, one)[0] for one in rated}
+    waiting = {one.name: count_offered(session, [one.id or 0], identity.name if identity else "") for one in rated}
     session.expunge_all()
 
 show_messages()
 chosen = next((one for one in rated if one.name == st.query_params.get("judge")), None)
 if identity and chosen:
     judging(chosen, identity)
+elif rated:
+    with st.container(horizontal=True):
+        for one in rated:
+            left = waiting[one.name]
+            label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)
+            label, key = label.format(name=one.name, count=left), f"rate-{one.id}"
+            if st.button(label, key=key, type="primary" if left else "secondary", disabled=not left):
+                st.query_params["judge"] = one.name
+                st.rerun()
 if rated:
     with st.container(key="ia-judging-tour"):
         show_guide("ratings", _("How to rate an answer"))
 if identity and chosen:
     # A rater sees neither the votes of others nor another rating.
     st.stop()
-if rated:
-    with next_step_row():
-        for one in rated:
-            left = waiting[one.name]
-            label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)
-            label = label.format(name=one.name, count=left)
-            st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))
     if not every and identity and identity.has(Role.RESEARCHER):

@@ -48,7 +48,7 @@ if identity is None or not (scope or every):
     watch_arrivals(None, newest)
     st.stop()
 if scope is not None:
-    item_address.stop_if_closed(scope, every)
+    item_address.stop_if_closed(scope, every, _("Review"))
 runs = [scope] if scope else every
 own_items.set_reviewed_runs(*{run.id: run for run in (*every, *runs)})
 unblinded = identity.has(Role.RESEARCHER)

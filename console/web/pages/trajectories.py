@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -14,14 +15,14 @@ from console.errors import Unknown
 from console.language import counted
 from console.review.decision_details import list_marks
 from console.review.line_corrections import read_record_table
-from console.review.presentation import record_presentation
+from console.review.presentation import preview, record_presentation
 from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome, Trajectory
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import next_step_row, show_empty_state, show_problem
-from console.web.widgets.tables import OUTCOMES
+from console.web.widgets.tables import OUTCOMES, open_row
 from console.web.widgets.trajectory_view import show_presentation
 from console.web.widgets.trial_history import TrialColumn, lineage_html, side_by_side_html
 from storage import tables
@@ -77,16 +78,13 @@ def compare_trials(history: Sequence[dict[str, Any]], opened: int, record: Traje
 
 def _close() -> None:
     st.query_params.pop("id", None)
-    # A new key clears the selection of the list.
-    st.session_state["closed"] = st.session_state.get("closed", 0) + 1
 
 
 _PAGE = 50
 _INDEXING_S = 3.0
 _COLUMNS = {
-    # A narrow window shows the first two columns.
-    "outcome": "Outcome",
     "instruction": "Task",
+    "outcome": "Outcome",
     "label": "Gold label",
     "trial": "Trial",
     "n_steps": "Steps",
@@ -100,11 +98,16 @@ _COLUMNS = {
 _OUTCOME_HELP = "; ".join(f"{name}: {words}" for name, words in OUTCOMES.items())
 
 
-def _shown(value: object) -> object:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else OUTCOMES.get(str(value), value)
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else preview(OUTCOMES.get(str(value), str(value)))
 
 
-st.title("Trajectories")
+asked = st.query_params.get("id", "")
+# The largest id of a database, 2**63 - 1, has 19 digits.
+is_record = asked.isdecimal() and len(asked) < 19
+st.title(f"Trajectory {asked}" if is_record else "Trajectories")
 with reading() as session:
     run = chosen_run(session)
 if run is None:
@@ -137,9 +140,6 @@ def select_filter() -> trajectory_list.Filter:
 
 
 run_picker(run.name)
-asked = st.query_params.get("id", "")
-# The largest id of a database, 2**63 - 1, has 19 digits.
-is_record = asked.isdecimal() and len(asked) < 19
 # Beside an open record the filters are hidden, not left out, so that the list keeps them.
 with st.container(
     horizontal=True, vertical_alignment="bottom", key="ia-filters-kept" if is_record else "trajectory-tools"
@@ -163,21 +163,19 @@ if not total:
     st.stop()
 cut = total > trajectory_list.MOST and wanted.text.strip()
 many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
-st.caption(f"{many}. Select the box of a row to open the trajectory.")
+st.caption(f"{many}. Select a row to open the trajectory.")
 columns = dict(_COLUMNS)
 if not any(row["carried_over"] for row in frame):
     del columns["carried_over"]
-shown = st.dataframe(
-    [{words: _shown(row[name]) for name, words in columns.items()} for row in frame],
-    key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
-    on_select="rerun",
-    selection_mode="single-row",
-    hide_index=True,
-    placeholder="–",
-    height="content",
+opened = open_row(
+    [{"id": str(row["trajectory_id"])} | {name: _shown(row[name]) for name in columns} for row in frame],
+    columns,
+    numbers=("trial", "n_steps", "trajectory_id"),
+    label="Trajectories",
+    address=f"trajectories?{urlencode({'run': run.name})}&id=",
 )
 if pages > 1:
     st.pagination(pages, key="page", bind="query-params")
-if rows := shown.selection["rows"]:
-    st.query_params["id"] = str(frame[rows[0]]["trajectory_id"])
+if opened:
+    st.query_params["id"] = str(opened)
     st.rerun()

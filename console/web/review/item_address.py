@@ -70,21 +70,21 @@ def find_scope(session: Session, identity: Identity | None) -> tables.Run | None
     return run if may_open else None
 
 
-def stop_if_closed(run: tables.Run, every: Sequence[tables.Run]) -> None:
+def stop_if_closed(run: tables.Run, every: Sequence[tables.Run], title: str) -> None:
     """Stop the page with the reason if the visitor cannot review this run here; `every` lists the runs they can."""
-    title = _("Review")
     if run.study_id is not None:
         show_empty_state(_("Only the participant reviews this run"), _("Open another run to review items."), title)
         st.stop()
     if run_options(run).rates_answers:
         show_empty_state(_("This run has answers to rate"), _("Rate the answers on the page “Rate answers”."), title)
-        st.page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params={"judge": run.name})
+        to_run = {"judge": run.name}
+        next_step_row().page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params=to_run)
         st.stop()
     if run.archived_ms is None and run.id not in [other.id for other in every]:
         show_empty_state(
             _("Other people review this run"), _("Ask a researcher for access, or open another run."), title
         )
-        st.page_link(_INBOX, label=_("Open the Inbox"))
+        next_step_row().page_link(_INBOX, label=_("Open the Inbox"))
         st.stop()
 
 

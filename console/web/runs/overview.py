@@ -67,7 +67,8 @@ def show_overview(run_name: str) -> None:
             {"count": "Bar", "is": "Counts"},
             label="What each bar counts",
         )
-    left, right = st.columns(2)
+    # Without a chart of success, the other chart has the whole width.
+    left, right = st.columns(2) if found.tells_outcomes and len(found.solved) > 1 else (st.container(), st.container())
     with left:
         _success(run, found)
     with right:

@@ -8,12 +8,13 @@ import streamlit as st
 
 from console.database import Session, now_ms, reading, writing
 from console.errors import ConsoleError
-from console.review.presentation import checkpoint_presentation
+from console.review.presentation import Presentation, checkpoint_presentation
+from console.review.resolution import get_action_status
 from console.runs import trajectory_list
 from console.studies.results import adjudication
 from console.studies.results.adjudication import MAX_NOTE, Disagreement, Of
 from console.trajectory import Label
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.web.flash import flash
 from console.web.review import shortcuts
 from console.web.sign_in import by_browser, current_identity
@@ -41,15 +42,15 @@ def _show(of: Of, nothing: str) -> None:
     with reading() as session:
         found = adjudication.disagreements(session, of)
         current = _current(of, found)
-        checkpoint = _checkpoint(session, current.item_id) if current else None
+        shown = _present(session, current.item_id) if current else None
     if not found:
         show_empty_state("No disagreements", nothing)
         return
     done = [one for one in found if one.settled]
     counted = f"{len(found) - len(done):,} to resolve, {len(done):,} resolved."
-    if current and checkpoint:
+    if current and shown:
         st.caption(f"{counted} {_BLIND}")
-        draw_further = show_presentation(checkpoint_presentation(checkpoint))
+        draw_further = show_presentation(shown)
         _bar(of, current)
         draw_further()
     else:
@@ -64,10 +65,11 @@ def _current(of: Of, found: Sequence[Disagreement]) -> Disagreement | None:
     return next((one for one in found if one.unit == again), None) or next(iter(waiting), None)
 
 
-def _checkpoint(session: Session, item_id: int) -> Checkpoint:
+def _present(session: Session, item_id: int) -> Presentation:
     item = session.get_one(tables.Item, item_id)
-    record = trajectory_list.load(session, item.trajectory_id)
-    return checkpoint_at(record, item.step, CheckpointKind(item.kind))
+    checkpoint = checkpoint_at(trajectory_list.load(session, item.trajectory_id), item.step, CheckpointKind(item.kind))
+    status = get_action_status(session.get_one(tables.Run, item.run_id), item.kind)
+    return checkpoint_presentation(checkpoint, status=status)
 
 
 def _bar(of: Of, one: Disagreement) -> None:
@@ -131,8 +133,8 @@ def _settled(of: Of, done: Sequence[Disagreement]) -> None:
     if not done:
         return
     st.header("Resolved", anchor=False)
-    titles = {"unit": "checkpoint", "settled": "resolved as", "aligned": "labelled aligned"}
-    titles |= {"misaligned": "labelled misaligned", "note": "reason", "revision": "revision"}
+    titles = {"unit": "Checkpoint", "settled": "Resolved as", "aligned": "Labelled aligned"}
+    titles |= {"misaligned": "Labelled misaligned", "note": "Reason", "revision": "Revision"}
     rows = [{name: str(getattr(one, name)) for name in titles} for one in done]
     show_rows(rows, titles, numbers=("aligned", "misaligned", "revision"), label="Resolved")
     with st.container(horizontal=True, vertical_alignment="bottom"):

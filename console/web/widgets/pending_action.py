@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +10,7 @@ from console.environments.evidence import NONE_ASKED, NONE_CHOSEN, ORIGIN, Evide
 from console.language import _, digits
 from console.review.plain_text import BLOCK, cut_text, is_clipped
 from console.review.presentation import CELL_CHARS, preview
-from console.trajectory.call_values import leaves
+from console.trajectory.call_values import leaves, value_text
 from console.trajectory.calls import Call, read_action
 from console.trajectory.provenance import Source
 from console.web.widgets.changes import arguments_with_changes
@@ -157,12 +156,3 @@ def origin_words(origin: str) -> str:
 def _value(value: Any) -> str:
     css = "" if isinstance(value, str) else ' class="ia-json"'
     return f"<td{css}>{_text(value_text(value))}</td>"
-
-
-def value_text(value: Any) -> str:
-    """Return a string unchanged, and other values as JSON; write each element of a list of objects on its own line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
-        return "\n".join(json.dumps(each, ensure_ascii=False) for each in value)
-    return json.dumps(value, ensure_ascii=False)

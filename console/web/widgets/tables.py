@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.web.widgets.browser import component
 from console.web.widgets.markup import plain, show_html
 
 
@@ -114,18 +115,45 @@ def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str
     show_html(rows_html(rows, columns, numbers, label))
 
 
-def rows_html(rows: Rows, columns: Mapping[str, str], numbers: Collection[str] = (), label: str = "") -> str:
-    """Return the table as HTML; the first column is the heading of its row."""
+def open_row(
+    rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str], label: str, address: str
+) -> int | None:
+    """Draw the table with a link on each row, and return the `id` of the row that the visitor opened, else None.
+
+    `address` precedes the `id` in the address of the link.
+    """
+    show_html(rows_html(rows, columns, numbers, label, address))
+    pressed = component("pending_rows")(key="pending-rows", on_opened_change=lambda: None)
+    return int(pressed.opened) if pressed.opened else None
+
+
+def rows_html(
+    rows: Rows, columns: Mapping[str, str], numbers: Collection[str] = (), label: str = "", address: str = ""
+) -> str:
+    """Return the table as HTML; the first column is the heading of its row, and its link if there is an `address`."""
     first, *others = columns
     head = "".join(f'<th scope="col"{_right(name, numbers)}>{plain(title)}</th>' for name, title in columns.items())
     body = ""
     for row in rows:
-        cells = "".join(f"<td{_right(name, numbers)}>{plain(row.get(name, '')) or '–'}</td>" for name in others)
-        body += f'<tr><th scope="row">{plain(row.get(first, ""))}</th>{cells}</tr>'
+        cells = "".join(_cell_html(row.get(name, ""), name, numbers) for name in others)
+        title = plain(row.get(first, ""))
+        title = f'<a href="{plain(address + row["id"])}" data-item="{row["id"]}">{title}</a>' if address else title
+        body += f'<tr><th scope="row"{_wrap(row.get(first, ""))}>{title}</th>{cells}</tr>'
     named = f' role="region" aria-label="{plain(label)}"' if label else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="ia-rows" tabindex="0"{named}>{table}</div>'
 
 
+def _cell_html(text: str, name: str, numbers: Collection[str]) -> str:
+    return f"<td{_right(name, numbers) or _wrap(text)}>{plain(text) or '–'}</td>"
+
+
 def _right(name: str, numbers: Collection[str]) -> str:
     return ' class="ia-n"' if name in numbers else ""
+
+
+_LONG_CHARS = 44
+
+
+def _wrap(text: str) -> str:
+    return ' class="ia-words"' if len(text) > _LONG_CHARS else ""

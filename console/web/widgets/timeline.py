@@ -8,11 +8,12 @@ from typing import Any
 from console.language import _, ngettext
 from console.review.plain_text import CAP, cut_text
 from console.review.presentation import Block, Presentation, ShownStep, find_occurring_terms, is_long
+from console.trajectory.call_values import value_text
 from console.trajectory.calls import Call
 from console.trajectory.terms import Term
 from console.web.widgets.changes import arguments_with_changes
 from console.web.widgets.markup import fold, fold_long_text, mark_terms, plain, size
-from console.web.widgets.pending_action import json_calls, value_text
+from console.web.widgets.pending_action import json_calls
 
 LAST = "ia-last"
 

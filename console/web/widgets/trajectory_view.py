@@ -170,6 +170,8 @@ def _about(presentation: Presentation, whole: bool) -> str:
     if not presentation.action:
         stuck = presentation.heading is Block.STUCK
         words = _("No pending action: the agent halted without a result.") if stuck else _("No action was taken.")
+        if presentation.heading is Block.NO_ACTION:
+            words = _("No step of this record is a critical action.")
         return f'<p class="ia-none">{plain(words)}</p>{evidence_html(presentation.table)}{seen}'
     sources = None if _folds_table(presentation) else presentation.table
     return action_html(presentation.action, stamp, whole=whole, sources=sources) + seen

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
+
+import streamlit as st
 
 from console.language import _, gettext_noop, ngettext
 from console.review.blinding import EarlierTrial
@@ -163,12 +165,22 @@ _DECIDED = {"approve": gettext_noop("Approved"), "reject": gettext_noop("Rejecte
 _DECIDED |= {"respond": gettext_noop("Feedback only"), "escalate": gettext_noop("Escalated")}
 
 
-def show_feedback_outcomes(found: Sequence[FeedbackOutcome]) -> None:
-    """Draw each decision with its feedback, and the changes and outcome of the next trial."""
-    show_html(f'<ol class="ia-outcomes">{"".join(map(_feedback, found))}</ol>')
+_JUDGED = {"approve": gettext_noop("Correct"), "reject": gettext_noop("Incorrect")}
 
 
-def _feedback(one: FeedbackOutcome) -> str:
+def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) -> None:
+    """Draw each decision with its feedback, and the changes and outcome of the next trial.
+
+    `recorded` is true if the actions come from a log, so that decisions only judge them.
+    """
+    names, states = _DECIDED | (_JUDGED if recorded else {}), {one.state for one in found}
+    shared = states.pop() if len(found) > 1 and len(states) == 1 else ""
+    if shared:
+        st.caption(shared)
+    show_html(f'<ol class="ia-outcomes">{"".join(_feedback(one, names, shared) for one in found)}</ol>')
+
+
+def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> str:
     row = one.decision
     words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
@@ -177,8 +189,8 @@ def _feedback(one: FeedbackOutcome) -> str:
     action = f"<code>{plain(preview(one.action))}</code>" if one.action else plain(_("halted"))
     return (
         f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(_(_DECIDED[row.decision]))}</b> · {action}'
-        f" · <span>{plain(where)}</span></p>{words}{edited}{_outcome(one)}</li>"
+        f'<p class="ia-given"><b>{plain(_(names[row.decision]))}</b> · {action}'
+        f" · <span>{plain(where)}</span></p>{words}{edited}{'' if shared else _outcome(one)}</li>"
     )
 
 

@@ -2,7 +2,8 @@
 export default function mount({ setTriggerValue }) {
   const stop = new AbortController()
   const press = (event) => {
-    const link = event.target.closest?.("a[data-item]")
+    const row = event.target.closest?.("tr, a[data-item]")
+    const link = row?.matches("a") ? row : row?.querySelector("a[data-item]")
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
     event.preventDefault()
     setTriggerValue("opened", Number(link.dataset.item))
