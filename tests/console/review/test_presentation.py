@@ -80,6 +80,15 @@ def test_a_record_separates_what_came_after_the_first_critical_action():
     assert ("gold label", "misaligned") in shown.outcome
 
 
+def test_gold_actions_are_json_with_one_on_each_line():
+    calls = [{"name": "get", "kwargs": {"id": "é"}}, {"name": "pay", "kwargs": {"all": True}}]
+    shown = record_presentation(
+        Trajectory("1", "webshop", "a brass lamp", STEPS, gold={"actions": calls, "reward": 0.5})
+    )
+    lines = '{"name": "get", "kwargs": {"id": "é"}}\n{"name": "pay", "kwargs": {"all": true}}'
+    assert shown.outcome[2:] == (("gold actions", lines), ("gold reward", "0.5"))
+
+
 def test_the_patterns_of_the_run_decide_what_is_critical():
     record = Trajectory("1", "webshop", "a brass lamp", STEPS)
     assert record_presentation(record).heading is Block.NO_ACTION

@@ -217,3 +217,15 @@ def test_the_order_of_the_list_is_explained_while_the_most_urgent_items_are_firs
     assert told in words(at)
     at.selectbox(key="order").set_value("newest").run()
     assert told not in words(at)
+
+
+def test_the_address_of_a_rating_shows_the_way_to_the_rating_and_not_all_runs(open_page, words, kettles):
+    with writing() as session:
+        run = runs.get(session, "kettles")
+        run.options = '{"rates_answers": true}'
+        session.add(run)
+    at = open_page("inbox", run="kettles")
+    assert [title.value for title in at.title] == ["Inbox"]
+    assert "This run has answers to rate" in words(at)
+    assert [link.proto.label for link in at.get("page_link")] == ["Rate answers"]
+    assert not at.selectbox

@@ -382,3 +382,8 @@ def test_without_a_model_the_page_names_the_setting_and_no_option_of_a_command(o
     click(at, "Judge this run")
     assert "INFERACT_MODEL" in words(at)
     assert "--model" not in words(at)
+
+
+def test_the_list_of_runs_counts_items_beyond_the_budget_apart(open_page, kettles):
+    (table,) = [frame.value for frame in open_page("runs").dataframe if "Environments" in frame.value]
+    assert (list(table["Pending"]), list(table["Beyond budget"])) == ([3], [1])

@@ -62,6 +62,8 @@ def test_an_open_one_tells_nothing_of_answers_score_or_gold(open_page, disputed,
     at = open_page("studies", adjudicate="kettles")
     shown = words(at)
     assert "2 to resolve, 0 resolved." in shown
+    assert "from a log" in shown
+    assert "not run yet" not in shown
     assert "THE USER ASKED" in shown.upper()
     for leak in (WORDS, "bob", "ann<", "full-validation", "misaligned</", "expected"):
         assert leak not in shown

@@ -76,3 +76,7 @@ def test_the_first_column_heads_its_row_and_numbers_stand_right():
 
 def test_what_is_missing_is_a_dash():
     assert "<td>–</td>" in rows_html([{"name": "P01"}], TITLES)
+
+
+def test_a_long_text_may_wrap():
+    assert '<td class="ia-words">' in rows_html([{"name": "P01", "n": "word " * 20}], TITLES)

@@ -52,7 +52,7 @@ def _outcomes():
     said = {"item_id": 3, "decision": "respond", "feedback_type": "nl", "reviewer": "ada"}
     halted = FeedbackOutcome(Decision(**said), "a lamp", 0, "", "Search by name.", ("a",), ("a",), "solved")
     rejected = FeedbackOutcome(Decision(**said), "a mug", 0, "buy(1)", "No.", ("a",), ("b",), "not approved")
-    show_feedback_outcomes([halted, rejected])
+    show_feedback_outcomes([halted, rejected], recorded=False)
 
 
 def test_only_a_solved_attempt_is_green_and_a_halted_trial_is_named_instead_of_an_empty_action(parse):
@@ -62,3 +62,24 @@ def test_only_a_solved_attempt_is_green_and_a_halted_trial_is_named_instead_of_a
     assert stamps == ["ia-stamp ia-solved", "ia-stamp"]
     assert "Feedback only · halted · trial 0 · item 3" in page.text
     assert "Feedback only · buy(1) · trial 0 · item 3" in page.text
+
+
+def _judged():
+    from console.review.feedback_outcomes import FeedbackOutcome
+    from console.web.widgets.trial_history import show_feedback_outcomes
+    from storage.tables import Decision
+
+    said = {"item_id": 3, "feedback_type": "nl", "reviewer": "ada"}
+    kinds = [Decision(**said, decision=decision) for decision in ("approve", "reject")]
+    show_feedback_outcomes(
+        [FeedbackOutcome(one, "a lamp", 0, "buy(1)", "", state="A log.") for one in kinds], recorded=True
+    )
+
+
+def test_decisions_on_a_log_are_judgements_and_a_sentence_on_all_of_them_stands_once(parse):
+    at = AppTest.from_function(_judged, default_timeout=60).run()
+    text = parse(str(at.get("html")[0].proto.body)).text
+    assert "Correct · buy(1)" in text
+    assert "Incorrect · buy(1)" in text
+    assert "A log." not in text
+    assert [caption.value for caption in at.caption] == ["A log."]
