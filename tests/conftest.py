@@ -5,19 +5,24 @@ And how the run is laid out: which piece of work goes first, and what took longe
 
 import compileall
 import gc
+import importlib.metadata
+import multiprocessing
 import os
 
 # As the command line does, before numpy is imported: small matrices are computed by one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import shutil
+import ssl
 import sys
 import tempfile
 from collections import Counter
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import settings
 from sqlalchemy import Engine, event
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -38,34 +43,57 @@ FIRST = (
     "browser 0",
     "browser 1",
     "tests/test_house.py",
-    "tests/console/studies/report/test_report.py",
-    "tests/console/studies/sessions/test_simulated.py",
-    "tests/test_contract.py",
-    "tests/doors/test_commands.py",
-    "tests/storage/test_histories.py",
-    "tests/console/client/test_hook.py",
     "tests/console/environments/browser/test_world.py",
-    "tests/console/server/test_worker.py",
-    "tests/console/server/test_http_client.py",
-    "tests/console/web/test_handbook.py",
-    "tests/storage/test_queue_floor.py",
-    "tests/console/trials/test_killing.py",
     "tests/console/web/studies/test_results.py",
+    "tests/console/client/test_hook.py",
+    "tests/console/web/test_handbook.py",
+    "tests/console/studies/report/test_report.py",
+    "tests/console/server/test_http_client.py",
+    "tests/doors/test_ways_in.py",
+    "tests/doors/test_commands.py",
+    "tests/console/server/test_worker.py",
+    "tests/console/web/pages/test_detectors.py",
+    "tests/console/web/pages/test_review.py",
+    "tests/storage/test_histories.py",
+    "tests/console/studies/sessions/test_steps.py",
+    "tests/test_contract.py",
+    "tests/console/server/api/test_checks.py",
+    "tests/console/web/detectors/test_oversight.py",
+    "tests/console/studies/sessions/test_simulated.py",
+    "tests/console/studies/sessions/test_withdrawal.py",
+    "tests/doors/test_contract_of_agents.py",
+    "tests/storage/test_restore_drill.py",
+    "tests/console/server/test_guard.py",
+    "tests/console/web/pages/test_runs.py",
+    "tests/console/web/pages/test_participate.py",
+    "tests/storage/test_restore.py",
+    "tests/test_seams.py",
+    "tests/console/test_postgres.py",
+    "tests/console/web/review/test_boundary.py",
+    "tests/storage/test_queue_claiming.py",
+    "tests/console/llm/test_faults.py",
+    "tests/test_words.py",
+    "tests/test_packaging.py",
+    "tests/console/trials/test_killing.py",
     "tests/console/gate/test_processes.py",
     "tests/storage/test_processes.py",
-    "tests/storage/test_restore_drill.py",
-    "tests/console/studies/sessions/test_steps.py",
-    "tests/console/web/pages/test_participate.py",
-    "tests/console/studies/sessions/test_withdrawal.py",
 )
+
+# The browser tests of one worker; those of the other need a server of small apps besides.
+BROWSER_0 = ("test_accessibility", "test_arrivals", "test_study")
 
 # Tests start a hundred processes; each would compile the console anew if none may keep what it compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# No test speaks TLS, and reading the world's authorities takes each of a thousand model clients 17 ms; here are none.
+# No test speaks TLS, and reading the world's authorities takes each of a thousand model clients 17 ms; here are none,
+# and all clients of a process share one context.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+ssl.create_default_context = cache(ssl.create_default_context)
+
+# What is installed stays as it is, and each `doctor` reads the files of every package.
+importlib.metadata.packages_distributions = cache(importlib.metadata.packages_distributions)
 
 # Between two tests a thread that an earlier page left behind reads the settings; it must not find the developer's data.
 BETWEEN = Path(tempfile.gettempdir()) / f"inferact-between-tests-{os.getpid()}"
@@ -141,12 +169,30 @@ def shared_data():
 def pytest_configure(config):
     """One PostgreSQL server for the run, if the developer named none; the workers inherit its folder.
 
-    The console is compiled once before the workers start: in a new copy each of them would compile all of it.
+    All is compiled once before the workers start: in a new copy each of them would compile it, for nine seconds.
     """
     if not hasattr(config, "workerinput"):
-        for room in ("console", "storage"):
-            compileall.compile_dir(TESTS.parent / room, quiet=2)
         config.own_postgres = postgres.make_folder()
+        if config.getoption("numprocesses", None):
+            fork = multiprocessing.get_context("fork")
+            compilers = [fork.Process(target=_compile, args=(config, half)) for half in (0, 1)]
+            for compiler in compilers:
+                compiler.start()
+            for compiler in compilers:
+                compiler.join()
+
+
+def _compile(config, half):
+    """Compile half of what is newer than what was compiled of it: the console as Python does, tests as pytest does."""
+    for room in ("console", "storage", "tests"):
+        for path in sorted((TESTS.parent / room).rglob("*.py"))[half::2]:
+            if path.name != "conftest.py" and not path.name.startswith("test_"):
+                compileall.compile_file(path, quiet=2)
+                continue
+            compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+            if rewrite.try_makedirs(compiled.parent) and rewrite._read_pyc(path, compiled) is None:
+                stat, code = rewrite._rewrite_test(path, config)
+                rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, stat, compiled)
 
 
 def pytest_unconfigure(config):
@@ -173,7 +219,9 @@ def pytest_xdist_make_scheduler(config, log):
     class LongestFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             file = nodeid.split("::")[0]
-            return f"browser {sum(file.encode()) % 2}" if file.startswith("tests/browser/") else file
+            if file.startswith("tests/browser/"):
+                return f"browser {int(not Path(file).name.startswith(BROWSER_0))}"
+            return file
 
         def _assign_work_unit(self, node):
             for scope in reversed(FIRST):

@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",

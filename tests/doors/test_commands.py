@@ -26,29 +26,37 @@ consent: {text: "Agree?", withdrawal: anonymise}
 """
 
 
-def asked(path, statement):
-    """The rows that a statement finds in the database."""
+def asked(path, *statements):
+    """The rows that each statement finds in the database."""
     with closing(sqlite3.connect(path)) as db:
-        return db.execute(statement).fetchall()
+        return [db.execute(statement).fetchall() for statement in statements]
 
 
 def everything(path):
     """Every row of every table."""
-    names = [name for (name,) in asked(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return {name: asked(path, f"SELECT * FROM {name}") for name in names}
+    (names,) = asked(path, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = [name for (name,) in names]
+    return dict(zip(names, asked(path, *(f"SELECT * FROM {name}" for name in names)), strict=True))
 
 
 def turned_out(command, row, path, slots, before):
     """(The row as it should have been written by what the command left in the database, the database afterwards)."""
-    last = max(asked(path, "SELECT coalesce(max(id), 0) FROM event"))[0]
-    items = asked(path, "SELECT item_id FROM slot WHERE reviewer = 'ada' ORDER BY id DESC LIMIT 1") or [(0,)]
-    code = run_command([*command.split(), *shlex.split(row["with"].format(**slots, item=items[0][0]))])
+    ((last,),), items = asked(
+        path,
+        "SELECT coalesce(max(id), 0) FROM event",
+        "SELECT item_id FROM slot WHERE reviewer = 'ada' ORDER BY id DESC LIMIT 1",
+    )
+    code = run_command([*command.split(), *shlex.split(row["with"].format(**slots, item=items[0][0] if items else 0))])
     after = everything(path)
     found = {"with": row["with"]} | ({"fails": code} if code else {})
     if after == before:
         return found | {name: True for name in ("reads", "idle") if name in row}, after
-    events = asked(path, f"SELECT kind, actor, door FROM event WHERE id > {last} ORDER BY id")
-    doors = [door for (door,) in asked(path, "SELECT door FROM decision ORDER BY id")][len(before["decision"]) :]
+    events, doors = asked(
+        path,
+        f"SELECT kind, actor, door FROM event WHERE id > {last} ORDER BY id",
+        "SELECT door FROM decision ORDER BY id",
+    )
+    doors = [door for (door,) in doors[len(before["decision"]) :]]
     strange = [event for event in events if event[1:] not in ((getpass.getuser(), "cli"), (BY_NOBODY, "cli"))]
     found |= {"records": [kind for kind, *_ in events]} if events else {}
     found |= {"decides": len(doors)} if doors else {}

@@ -210,7 +210,7 @@ def copied(template, path, kind):
     ("kind", "histories"),
     [
         ("sqlite", 25),
-        pytest.param("postgresql", 3, marks=postgres.NEEDED),
+        pytest.param("postgresql", 1, marks=postgres.NEEDED),
         pytest.param("sqlite", 200, marks=pytest.mark.at_length),
         pytest.param("postgresql", 60, marks=(postgres.NEEDED, pytest.mark.at_length)),
     ],

@@ -28,7 +28,8 @@ def find_clashes(folders: Iterable[Path] = ()) -> list[str]:
     `folders` are further folders from which an agent may be started: a program's own folder comes before the installed
     packages.
     """
-    found = [_import_clash(name) for name in _OURS] + [_owner_clash(name) for name in _OURS]
+    owners = importlib.metadata.packages_distributions() if sys.version_info >= (3, 10) else {}
+    found = [_import_clash(name) for name in _OURS] + [_owner_clash(name, {*owners.get(name, ())}) for name in _OURS]
     found += [_folder_clash(folder, name) for folder in folders for name in _OURS]
     return list(dict.fromkeys(sentence for sentence in found if sentence))
 
@@ -47,9 +48,8 @@ def _import_clash(name: str) -> str:
     return _sentence(Path(origin or places[0]), name) if origin or places else ""
 
 
-def _owner_clash(name: str) -> str:
+def _owner_clash(name: str, owners: set[str]) -> str:
     """Return the sentence about another distribution that installed files into the package."""
-    owners = set(importlib.metadata.packages_distributions().get(name, ())) if sys.version_info >= (3, 10) else set()
     others = sorted(owners - {CONSOLE})
     if CONSOLE not in owners or not others:
         return ""

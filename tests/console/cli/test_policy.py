@@ -115,7 +115,9 @@ def counted(log):
 
 
 @pytest.mark.skipif(not TAU.exists(), reason="the shared tau-bench logs are not here")
-@pytest.mark.parametrize("name", ["gpt-4o-airline", "grok-4-1-fast-reasoning-retail"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("gpt-4o-airline", marks=pytest.mark.at_length), "grok-4-1-fast-reasoning-retail"]
+)
 def test_policy_that_is_tried_on_a_recorded_log_prints_what_a_count_of_its_own_finds(inferact, tmp_path, name):
     file, log = tmp_path / "policy.yaml", TAU / f"{name}.even.json"
     file.write_text(TRIED)

@@ -3,8 +3,6 @@
 import base64
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from console.trials import start
 from console.trials.engine import lock_run, resume
 from console.trials.replay import start_replay
 from storage.tables import AllowedCheck, Ask, Decision, Item, Trajectory
+from tests.forking import Forked
 from tests.logs import purchase, write_log
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,33 +50,39 @@ def answered():
     return answer
 
 
+class Worker:
+    """A running `inferact worker`."""
+
+    def __init__(self, data, log):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
+        env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
+        self._log = log
+        self._process = Forked(["worker", "--every", "0.2"], cwd=data.parent, env=env, output=log)
+        self.kill, self.send_signal = self._process.kill, self._process.send_signal
+        await_that(lambda: self.said().startswith("Working. Stop with Ctrl+C.\n"))
+
+    def said(self):
+        """What it has printed so far."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def wait(self):
+        """Its exit code, once it has ended."""
+        return self._process.wait(timeout=60)
+
+
 @pytest.fixture
 def start_worker(data_dir):
     """A function that starts `inferact worker`."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
-    env |= {"INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    processes = []
+    started = []
 
     def begin():
-        process = subprocess.Popen(
-            [sys.executable, "-m", "console.cli", "worker", "--every", "0.2"],
-            cwd=data_dir.parent,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            # Tests that a shell runs in the background would hand on that Ctrl+C is not heard.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        processes.append(process)
-        assert process.stdout.readline() == "Working. Stop with Ctrl+C.\n"
-        return process
+        started.append(Worker(data_dir, data_dir.parent / f"worker-{len(started)}.log"))
+        return started[-1]
 
     yield begin
-    for process in processes:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    for one in started:
+        one.kill()
+        one.wait()
 
 
 @pytest.fixture
@@ -172,11 +177,10 @@ def test_an_item_whose_agent_went_away_expires(capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
     answered(replay)
-    assert "again: 1 decision delivered" in worker.stdout.readline()
+    await_that(lambda: "again: 1 decision delivered" in worker.said())
     worker.send_signal(number)
-    said, _ = worker.communicate(timeout=15)
-    assert worker.returncode == 0
-    assert "Traceback" not in said
+    assert worker.wait() == 0
+    assert "Traceback" not in worker.said()
     assert trials_of(replay) == [0, 1]
 
 
@@ -186,8 +190,7 @@ def test_a_worker_is_listed_and_ends_after_it_is_drained(replay, answered, worke
     assert listed()[0].status == "working"
     assert run_command(["worker", "drain"]) == 0
     assert "1 worker will end" in capsys.readouterr().out
-    worker.communicate(timeout=60)
-    assert worker.returncode == 0
+    assert worker.wait() == 0
     assert run_command(["worker", "list"]) == 0
     assert "stopped" in capsys.readouterr().out
 
@@ -207,7 +210,8 @@ def test_two_workers_share_the_runs_and_one_continues_when_the_other_is_killed(t
         answered(name)
     await_that(lambda: all(trials_of(name) == [0, 1] for name in names))
     other.send_signal(signal.SIGTERM)
-    said = one.communicate()[0] + other.communicate(timeout=60)[0]
+    assert other.wait() == 0
+    said = one.said() + other.said()
     assert [said.count(f"{name}: 1 decision delivered") <= 1 for name in names] == [True] * 6
     with reading() as session:
         assert len(session.exec(select(Decision.id).where(Decision.delivered_ms == None)).all()) == 0  # noqa: E711

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from console import runs
 from console.detection import batch
@@ -18,6 +19,19 @@ ROOT = Path(__file__).resolve().parents[3]
 
 # At the start of each application Streamlit reads what every installed package says of itself, for a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+# It compiles the scripts anew for every run, too.
+_compiled = cache(lambda path, changed, compiled=ScriptCache.get_bytecode: compiled(ScriptCache(), path))
+ScriptCache.get_bytecode = lambda self, path: _compiled(path, Path(path).stat().st_mtime_ns)
+
+
+def _wait(runner, timeout, wait=local_script_runner.require_widgets_deltas):
+    """Wait for the end of the run; Streamlit looks for it a thousand times a second, each time in the page's way."""
+    runner._script_thread.join(timeout)
+    wait(runner, timeout if runner.script_stopped() else 0)
+
+
+local_script_runner.require_widgets_deltas = _wait
 
 
 @pytest.fixture

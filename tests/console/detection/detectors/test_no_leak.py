@@ -60,7 +60,7 @@ def with_canaries(trajectory, index, draw):
     )
 
 
-@pytest.mark.parametrize("most", [25, pytest.param(None, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("most", [8, pytest.param(None, marks=pytest.mark.at_length)])
 @pytest.mark.parametrize("name", LOGS)
 def test_what_came_after_changes_neither_the_input_nor_the_verdict(shared_data, name, most):
     draw = random.Random(name)
