@@ -341,6 +341,19 @@ def tag(
     emit({"run": run, "tags": tags}, as_json, f"Tags of {run}: {', '.join(tags) or 'none'}.")
 
 
+@app.command("stop", epilog="Example: inferact run stop support")
+def stop(
+    run: RunName,
+    undo: Annotated[bool, typer.Option("--undo", help="Let the agents continue.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Stop the agents of a run: withdraw their pending checks and let none of their actions begin."""
+    with writing() as session:
+        withdrawn = maintenance.set_stopped(session, runs.get(session, run), not undo, now_ms())
+    told = f"The agents of {run} may continue." if undo else maintenance.stopped_sentence(run, withdrawn)
+    emit({"run": run, "stopped": not undo, "withdrawn": withdrawn}, as_json, told)
+
+
 @app.command("archive", epilog="Example: inferact run archive shop")
 def archive(
     run: RunName,

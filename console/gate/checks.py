@@ -25,6 +25,7 @@ from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
 from console.gate.resolve import (
+    STOPPED,
     WORDS,
     OpenCheck,
     WaitState,
@@ -259,6 +260,8 @@ def _stored_decision(session: Session, check: OpenCheck) -> GateDecision:
     answer = find_stored_answer(session, check)
     if answer is None and check.ask.answer == Reason.VOID:
         return _void(check)
+    if answer is None and check.ask.answer == Reason.CANCELLED:
+        return GateDecision(False, check.request.action, STOPPED, Reason.CANCELLED, check_id=check.ask.token)
     if answer is None:
         raise Unknown("check", check.ask.token, by="id", advice=_ID_OF_REPLY)
     return answer

@@ -27,7 +27,7 @@ from console.review.resolution import (
     resolve_decisions,
 )
 from console.review.terms import read_terms
-from console.runs import is_current
+from console.runs import is_current, run_options
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import claims, deliver
@@ -60,6 +60,7 @@ WORDS = {
     "Find out whether the action ran. If this is another task, use another task_id.",
     Reason.VOID: "The console was restored from a backup, so this check is void. Submit the check again.",
 }
+STOPPED = "An operator stopped the run, so its agents may not act. Stop, and submit the check again only when told to."
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,8 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
         return _decision_already_begun(session, check, intent)
-    if check.ask.answer == Reason.VOID:
-        return _make_decision(session, check, Reason.VOID)
+    if check.ask.answer in (Reason.VOID, Reason.CANCELLED):
+        return _make_decision(session, check, Reason(check.ask.answer))
     if check.ask.action is None:
         raise Refused(
             f"Check {check.ask.token} has no approval, so its action may not begin. Begin approved actions only."
@@ -363,7 +364,10 @@ def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: A
     score, token = _score(session, check), check.ask.token
     bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)
-    return decision if decision.feedback else replace(decision, feedback=WORDS.get(reason, ""))
+    if decision.feedback:
+        return decision
+    is_stopped = reason is Reason.CANCELLED and run_options(session.get_one(tables.Run, check.ask.run_id)).stopped
+    return replace(decision, feedback=STOPPED if is_stopped else WORDS.get(reason, ""))
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:

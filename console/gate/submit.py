@@ -21,7 +21,7 @@ from console.gate.limits import check_facts, has_room, record_uses, refuse_waiti
 from console.gate.policy import Then, policy_store
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
-from console.gate.resolve import ANEW, OpenCheck, find_stored_answer
+from console.gate.resolve import ANEW, STOPPED, OpenCheck, find_stored_answer
 from console.gate.store import (
     FAILED,
     RunSpec,
@@ -96,6 +96,8 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
     for _ in range(_TRIES):
         with reading(options.url) as session:
             run = load_run(session, options.run)
+            if run is not None and run_options(run).stopped:
+                return GateDecision(False, request.action, STOPPED, Reason.CANCELLED)
             ruled = None if run is None else _rule_request(session, options, run, request)
             known = None if run is None or ruled is None else _find_known(session, run, request, ruled)
         if run is None and not options.opens:

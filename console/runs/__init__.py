@@ -82,13 +82,14 @@ def list_runs(session: Session, *, of_studies: bool = False, archived: bool = Fa
 
 
 def list_active_runs(session: Session) -> list[tables.Run]:
-    """Return the runs that can advance without a user: neither archives nor runs of studies.
+    """Return the runs that can advance without a user: no archives, stopped runs or runs of studies.
 
     Only participants advance the runs of studies, because participants end their rounds themselves.
     """
     run = tables.Run
     alone = (col(run.kind) != RunKind.ARCHIVE) & col(run.study_id).is_(None)
-    return list(session.exec(select(run).where(alone).order_by(col(run.id))))
+    found = session.exec(select(run).where(alone).order_by(col(run.id)))
+    return [one for one in found if not run_options(one).stopped]
 
 
 def archive(session: Session, name: str, now_ms: int) -> tables.Run:
@@ -134,6 +135,7 @@ class RunOptions:
     `rationale` is the share of tasks (0 to 1) whose feedback includes the reasons of the detector.
     `stops_at_capacity`: a reviewer whose next inspection is expected to lower safety gets no further item.
     `every_action`: reviewers get each critical action, not only the first flagged action of a trajectory.
+    `stopped`: no agent of the run may act until an operator lets the agents continue.
     `traced_by` is the agent whose live traces the run holds; `followed` marks a run of logs that are still written.
     `unknown` holds the keys of an older or newer console; `to_json` writes them back unchanged.
     """
@@ -159,6 +161,7 @@ class RunOptions:
     every_action: bool = False
     traced_by: str = ""
     followed: bool = False
+    stopped: bool = False
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -199,6 +202,7 @@ _KINDS: dict[str, type] = {
     "every_action": bool,
     "traced_by": str,
     "followed": bool,
+    "stopped": bool,
 }
 
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 import orjson
-from sqlalchemy import func, update
+from sqlalchemy import func, or_, update
 from sqlmodel import Session, col, select
 
 from console import runs
@@ -18,11 +20,17 @@ from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
 from console.runs import ingest, removal
+from console.runs.run_lock import lock_run
 from console.runs.trajectory_rows import count_critical, insert_task
 from console.trajectory import Outcome, from_json
 from storage import tables
-from storage.tables import UNREVIEWED, RunKind
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
+from storage.tables import UNREVIEWED, ItemStatus, RunKind
 from storage.tables.text_search import compact_text_index
+
+HAS_AGENTS = (RunKind.LIVE, RunKind.GATE)
+"""The kinds of runs whose agents can be stopped."""
 
 _TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
 
@@ -72,13 +80,50 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
     waiting = _count(session, tables.Item, col(tables.Item.status).in_(UNREVIEWED), tables.Item.run_id == run.id)
     if archived and waiting:
         raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide these items first.")
-    if archived and run.kind == RunKind.GATE:
-        raise Refused(
-            f"The gate {run.name!r} cannot be archived, because agents may use it. Keep the gate in the list."
-        )
+    if archived and run.kind == RunKind.GATE and not runs.run_options(run).stopped:
+        raise Refused(f"The gate {run.name!r} cannot be archived, because agents may use it. Stop the run first.")
     run.archived_ms = now_ms if archived else None
     session.add(run)
     audit_log.record(session, run, "run archived" if archived else "run brought back", now_ms)
+
+
+def set_stopped(session: Session, run: tables.Run, stopped: bool, now_ms: int) -> int:
+    """Stop the agents of the run or let them continue; return the number of pending checks that the stop withdrew.
+
+    An approval whose action has not begun ends, too. Trials of a live run end at their next action and can continue
+    later. Raise Refused if the run has no agents, or if it belongs to a study.
+    """
+    _refuse_bound(session, run, "stopped")
+    if run.kind not in HAS_AGENTS:
+        raise Refused(f"{run.name!r} has no agents to stop. Name a run whose agents work or wait.")
+    options = runs.run_options(run)
+    if stopped == options.stopped:
+        return 0
+    withdrawn = _withdraw_checks(session, run, now_ms) if stopped else []
+    run.options = replace(options, stopped=stopped).to_json()
+    session.add(run)
+    kind = "run stopped" if stopped else "run continued"
+    audit_log.record(session, run, kind, now_ms, detail={"withdrawn": withdrawn} if stopped else None)
+    return len(withdrawn)
+
+
+def stopped_sentence(run: str, withdrawn: int) -> str:
+    """Return the sentence after a stop of the run that withdrew this number of checks."""
+    return f"Stopped {run} and withdrew {counted(withdrawn, 'pending check')}. No action of its agents may begin."
+
+
+def _withdraw_checks(session: Session, run: tables.Run, now_ms: int) -> list[int]:
+    """Cancel the checks and the approvals whose actions have not begun; return the items of the pending checks."""
+    ask, intent = tables.Ask, tables.Intent
+    begun = select(intent.id).where(intent.trajectory_id == ask.trajectory_id, intent.step == ask.step).exists()
+    waiting = select(ask.item_id).where(ask.run_id == run.id, col(ask.answer).is_(None)).order_by(col(ask.item_id))
+    items = [found for found in session.exec(waiting) if found is not None]
+    withdraw_items(Transaction.joined(session), items, ItemStatus.CANCELLED, now_ms)
+    open_ones = (col(ask.run_id) == run.id, or_(col(ask.answer).is_(None), col(ask.action).is_not(None)), ~begun)
+    ended = {"answer": "cancelled", "action": None, "answered_ms": now_ms}
+    session.execute(update(ask).where(*open_ones).values(**ended).execution_options(synchronize_session=False))
+    session.expire_all()
+    return items
 
 
 def set_hold(session: Session, target: tables.Run | tables.Person, reason: str | None, now_ms: int) -> None:
@@ -127,14 +172,16 @@ def delete_run(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]
     refuse_deletion(session, run)
     held, event = count_records(session, run), tables.Event
     events = [found for found in session.exec(select(event.id).where(event.run_id == run.id)) if found is not None]
-    audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
-    removal.remove_run(session, run)
-    compact_text_index(session.connection())
+    # The trials of a stopped run may not all have reached their next action.
+    with lock_run(run) if run.kind == RunKind.LIVE else nullcontext():
+        audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
+        removal.remove_run(session, run)
+        compact_text_index(session.connection())
     return held
 
 
 def refuse_deletion(session: Session, run: tables.Run) -> None:
-    """Raise Refused if the run is on hold or belongs to a study, if another run replays it, or if its agents work."""
+    """Raise Refused if the run is on hold, in a study or replayed, or if its agents work and are not stopped."""
     refuse_held(run, "deleted")
     _refuse_bound(session, run, "deleted")
     replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
@@ -143,8 +190,11 @@ def refuse_deletion(session: Session, run: tables.Run) -> None:
     waiting = _count(
         session, tables.Trajectory, tables.Trajectory.run_id == run.id, tables.Trajectory.outcome == Outcome.RUNNING
     )
-    if waiting:
-        raise Refused(f"{run.name!r} has {counted(waiting, 'running trial')}. Stop the run first.")
+    if waiting and run.kind in HAS_AGENTS and not runs.run_options(run).stopped:
+        raise Refused(
+            f"{run.name!r} has {counted(waiting, 'running trial')}. Stop the run first: inferact run stop "
+            f"{quote(run.name)}"
+        )
 
 
 def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import budgets, is_audit, is_logged, is_seeded
+from console.runs import budgets, is_audit, is_logged, is_seeded, run_options
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import ItemStatus, RunKind
@@ -39,6 +39,7 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
         "blind": run.blind,
         "tags": orjson.loads(run.tags),
         "archived": run.archived_ms is not None,
+        "stopped": run_options(run).stopped,
     }
 
 

@@ -7,24 +7,25 @@ trajectories that are certain to count, so the budget only grows.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from shlex import quote
 from typing import Any
 
-from sqlalchemy import text, update
+from sqlalchemy import update
 from sqlmodel import Session, col, func, or_, select
 
 from console import runs
 from console.actors.move import PROTOCOLS
 from console.auth import audit_log
-from console.database import database_url, now_ms, reading, review_queue, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.detection.routing import list_late_items
 from console.errors import Refused
 from console.runs import open_budgets, run_options, share_of
+from console.runs.run_lock import lock_run
 from console.settings import settings
 from console.trajectory import Outcome
 from console.trials import apply_decisions, store
@@ -35,7 +36,6 @@ from console.trials.round import NO_FEEDBACK, Advance, GroupCommit, RoundContext
 from console.trials.start import ActorAndEnvironments, refuse_protocol
 from console.trials.store import RELEASED
 from storage import tables
-from storage.engine import engine, sqlite_path
 from storage.errors import QueueRefusal
 from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
@@ -83,12 +83,14 @@ resume = partial(advance, onward=False)
 
 
 def get_live_run(run_name: str) -> tables.Run:
-    """Return the live run with this name; raise Unknown if it does not exist, or Refused if it is not live."""
+    """Return the live run with this name; raise Unknown if it does not exist, or Refused if stopped or not live."""
     with reading() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
     if run.kind != RunKind.LIVE:
         raise Refused(f"Run {run_name!r} is of kind {run.kind}, which has no trials to run. Name a live run.")
+    if run_options(run).stopped:
+        raise Refused(f"Run {run_name!r} is stopped. Let it continue first: inferact run stop {quote(run_name)} --undo")
     return run
 
 
@@ -149,46 +151,6 @@ async def _play_all(
     except ExceptionGroup as failures:
         # Trials share one database, so the first failure stands for all.
         raise failures.exceptions[0] from None
-
-
-_SPACE = 0x1AF
-
-
-def lock_run(run: tables.Run) -> AbstractContextManager[None]:
-    """Lock the run for this engine; raise Refused if another process works on the run."""
-    return _on_file(run) if sqlite_path(database_url()) else _on_server(run)
-
-
-@contextmanager
-def _on_file(run: tables.Run) -> Iterator[None]:
-    # An open SQLite transaction is the only file lock that Python offers on every system.
-    path = sqlite_path(database_url())
-    lock = sqlite3.connect(f"{path}.run-{run.id}.lock", timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            raise _busy(run) from None
-        yield
-    finally:
-        lock.close()
-
-
-@contextmanager
-def _on_server(run: tables.Run) -> Iterator[None]:
-    key = {"space": _SPACE, "run": run.id}
-    server = engine(database_url()).execution_options(isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        if not connection.execute(text("SELECT pg_try_advisory_lock(:space, :run)"), key).scalar():
-            raise _busy(run)
-        try:
-            yield
-        finally:
-            connection.execute(text("SELECT pg_advisory_unlock(:space, :run)"), key)
-
-
-def _busy(run: tables.Run) -> Refused:
-    return Refused(f"Another process is working on run {run.name!r}. Wait for it, or stop it first.")
 
 
 def open_trial_budgets(run: tables.Run) -> None:

@@ -85,6 +85,8 @@ class Approved:
 
 async def play_trial(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
     """Play the trial until it ends or stops before a critical action; if a model or the world fails, leave it open."""
+    if context.is_stopped():
+        return
     environment = context.environment(trial)
     world = WorldThread(environment)
     try:
@@ -104,7 +106,7 @@ async def _play(context: RoundContext, trial: Trial, world: WorldThread, approve
     trial.record = replace(trial.record, opening=opening)
     over = await _take_up(context, trial, world, approved)
     while not over:
-        move = await _next_move(context, trial)
+        move = None if context.is_stopped() else await _next_move(context, trial)
         if move is None:
             return
         over = await _face(context, trial, world, move)

@@ -19,6 +19,7 @@ from console.detection.batch import detect
 from console.errors import Refused
 from console.review.resolution import is_feedback, list_current_decisions, resolve_decisions
 from console.runs import current_decisions
+from console.runs.run_lock import lock_run
 from console.runs.trajectory_rows import Prepared, insert_rows
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -97,7 +98,7 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
             logged = quote(run_name)
             onward = f"Replay it first: inferact run start --actor replay --from {logged} --name {logged}-replay"
         raise Refused(f"Run {run_name!r} is of kind {run.kind} and has no next trial. {onward}")
-    with engine.lock_run(run):
+    with lock_run(run):
         deliver_decisions(run, done)
         with writing() as session:
             _settle(session, run, done)

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from console import runs
 from console.actors import Actor
-from console.database import now_ms, review_queue, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.detection import audit_draws
 from console.detection.routing import acts_first, flagged_item, halted_item
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
@@ -131,6 +131,14 @@ class RoundContext:
     def environment(self, trial: Trial) -> Environment:
         """Return the environment of the trial."""
         return self.actor_and_environments.environment(trial.task.environment)
+
+    def is_stopped(self) -> bool:
+        """Return whether an operator stopped the run since the round began; count the trial as interrupted."""
+        with reading() as session:
+            stopped = runs.run_options(session.get_one(tables.Run, self.run.id)).stopped
+        if stopped:
+            self.done.interrupt("An operator stopped the run.")
+        return stopped
 
     def inspects(self, trial: Trial) -> bool:
         """Return whether the trial's critical actions are judged."""

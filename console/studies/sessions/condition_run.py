@@ -28,13 +28,13 @@ from console.language import _, gettext_noop
 from console.review import decisions
 from console.review.blinding import HIDDEN
 from console.runs import RunOptions, is_current, run_options
+from console.runs.run_lock import lock_run
 from console.studies.design import Design, varied_factors
 from console.studies.design.factors import is_unattended, study_threshold, view
 from console.studies.sessions import next_item, study_tasks
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import is_open
 from console.trials import engine, replay, start
-from console.trials.engine import lock_run
 from console.trials.round import Advance
 from console.trials.start import ActorAndEnvironments
 from storage import tables

@@ -6,6 +6,7 @@ from console import runs
 from console.database import reading
 from console.review import inbox
 from console.review.waiting import count_offered
+from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.web.flash import show_messages
@@ -47,6 +48,8 @@ if run is None or status is None:
     st.stop()
 
 run_picker(run.name, archived=bool(st.session_state.get("archived")))
+if run_options(run).stopped:
+    st.warning("This run is stopped. To let its agents continue, open Maintenance.")
 forms.dead_end_notice(run, end)
 show_overview(run.name)
 

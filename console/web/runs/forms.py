@@ -188,6 +188,9 @@ def keeping_forms(run: tables.Run) -> None:
     if imports:
         st.subheader("Imports", anchor=False)
         _imports(imports)
+    if run.kind in maintenance.HAS_AGENTS:
+        st.subheader("Agents", anchor=False)
+        _stop(run)
     st.subheader("Archive", anchor=False)
     archived = run.archived_ms is not None
     if st.button("Unarchive this run" if archived else "Archive this run", key="archive_run"):
@@ -231,6 +234,21 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
             with writing() as session:
                 run, gone = maintenance.undo_import(session, open_ones[chosen], now_ms())
             finish(f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
+
+
+def _stop(run: tables.Run) -> None:
+    stopped = run_options(run).stopped
+    st.caption(
+        "No action of the agents may begin. Withdrawn checks stay withdrawn."
+        if stopped
+        else "A stop withdraws all pending checks. Agents that wait get the answer that they may not act."
+    )
+    if st.button("Let agents continue" if stopped else "Stop this run", key="stop_run"):
+        with refusals_shown():
+            with writing() as session:
+                gone = maintenance.set_stopped(session, runs.get(session, run.name), not stopped, now_ms())
+            continued = f"The agents of {run.name} may continue."
+            finish(continued if stopped else maintenance.stopped_sentence(run.name, gone))
 
 
 def _hold(run: tables.Run) -> None:

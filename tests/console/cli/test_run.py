@@ -173,6 +173,21 @@ def test_what_a_gate_asks_about_is_not_called_flagged_and_a_claim_not_inspected(
     assert "flagged" not in told
 
 
+def test_a_gate_is_stopped_continues_and_goes_once_it_is_stopped(inferact, data_dir):
+    gate = Gate("bot", "rules", critical=["pay*"], threshold=1.0, undo_s=0)
+    assert gate.ask("Pay bill 1.", [], "pay[1]", task_id="1").approved
+    assert gate.ask("Refund order 1.", [], "refund(1)", task_id="2").look() is None
+    code, _, err = inferact("run", "delete", "bot", "--yes")
+    assert (code, "Stop the run first: inferact run stop bot" in err) == (1, True)
+    code, out, _ = inferact("run", "stop", "bot")
+    assert (code, "Stopped bot and withdrew 1 pending check." in out) == (0, True)
+    assert inferact("run", "list", "--json")[1][0]["stopped"]
+    assert inferact("run", "stop", "bot", "--undo")[1].strip() == "The agents of bot may continue."
+    assert inferact("run", "stop", "bot", "--json")[0] == 0
+    assert inferact("run", "archive", "bot")[0] == 0
+    assert inferact("run", "delete", "bot", "--yes")[0] == 0
+
+
 def test_resume_is_for_live_runs(inferact, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps({"task_id": "1", "instruction": "x", "steps": [{"action": "look"}]}) + "\n")

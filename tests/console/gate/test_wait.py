@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event, make_url
 
+from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
-from console.gate import Gate, Reason
+from console.errors import Refused
+from console.gate import Gate, Reason, checks
 from console.gate.checks import Wait, find_news
+from console.gate.request import NOBODY
 from console.review import decisions
-from console.runs import audit_trail
+from console.runs import audit_trail, maintenance
 from console.runs.audit_trail import AuditFilter
 from storage import tables
 from storage.errors import StorageError
@@ -113,6 +116,54 @@ def test_item_that_the_console_withdraws_comes_back_as_cancelled(make_gate, pers
 
     meanwhile(withdraw)
     assert make_gate().check(TASK, STEPS, "pay[1]").reason is Reason.CANCELLED
+
+
+def set_stopped(url, stopped, run="shop-bot"):
+    with writing(url) as session:
+        return maintenance.set_stopped(session, runs.get(session, run), stopped, now_ms())
+
+
+def test_agents_of_a_stopped_run_are_told_and_nothing_of_theirs_begins(make_gate, person, url, items, stored):
+    gate = make_gate()
+    kept, waiting = gate.ask(TASK, STEPS, "pay[1]"), gate.ask(TASK, STEPS, "pay[2]")
+    person().answer("approve")
+    approved = kept.look()
+    assert approved.approved
+    assert set_stopped(url, True) == 1
+    for told in (waiting.look(), gate.begin(approved), gate.check(TASK, STEPS, "look"), gate.check(TASK, [], "pay[3]")):
+        assert (told.approved, told.reason) == (False, Reason.CANCELLED)
+        assert told.feedback.startswith("An operator stopped the run, so its agents may not act.")
+    assert stored(tables.Intent) == []
+    assert items() == ["delivered", "cancelled"]
+    assert set_stopped(url, True) == 0
+    assert set_stopped(url, False) == 0
+    assert events(stored) == ["run stopped", "run continued"]
+    assert isinstance(gate.ask(TASK, STEPS, "pay[2]"), Wait)
+    assert items() == ["delivered", "cancelled", "pending"]
+
+
+def test_a_run_with_agents_tasks_is_deleted_once_it_is_stopped(make_gate, person, url, stored):
+    gate = make_gate()
+    begun = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("approve")
+    assert gate.begin(begun.look()).approved
+    left = gate.ask(TASK, STEPS, "pay[2]", task_id="b")
+    with pytest.raises(Refused, match="Stop the run first: inferact run stop shop-bot"), writing(url) as session:
+        maintenance.delete_run(session, runs.get(session, "shop-bot"), now_ms())
+    set_stopped(url, True)
+    with writing(url) as session:
+        maintenance.delete_run(session, runs.get(session, "shop-bot"), now_ms())
+    assert (left.look().reason, stored(tables.Ask), stored(tables.Run)) == (Reason.VOID, [], [])
+
+
+def test_an_unflagged_action_that_has_not_begun_does_not_begin_after_a_stop(make_gate, url):
+    gate = make_gate(detector="rules", threshold=1.0)
+    passed = gate.ask(TASK, STEPS, "pay[1]")
+    assert passed.reason is Reason.NOT_FLAGGED
+    set_stopped(url, True)
+    assert gate.begin(passed).reason is Reason.CANCELLED
+    again = checks.open_wait(url, checks.CheckId(passed.check_id), NOBODY, beats=False)
+    assert (again.approved, again.reason) == (False, Reason.CANCELLED)
 
 
 def test_broken_detector_asks_a_person_and_says_why(make_gate, person, meanwhile, broken_detector, stored):

@@ -16,9 +16,10 @@ from console.gate import Gate
 from console.review import decisions
 from console.review.decisions import ReviewDecision
 from console.runs import ingest, workers
+from console.runs.run_lock import lock_run
 from console.settings import settings
 from console.trials import start
-from console.trials.engine import lock_run, resume
+from console.trials.engine import resume
 from console.trials.replay import start_replay
 from storage.tables import AllowedCheck, Ask, Decision, Item, Trajectory
 from tests.forking import Forked

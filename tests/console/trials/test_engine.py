@@ -2,17 +2,20 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
+from console import runs
 from console.actors import Actor, Move
-from console.database import reading, writing
+from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, Unknown
+from console.runs import maintenance
+from console.runs.run_lock import lock_run
 from console.trials import engine, start
-from console.trials.engine import lock_run
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.console.trials.worlds import office, players, seals_midway, sends_wrong_until_told
@@ -226,6 +229,50 @@ def test_only_one_engine_works_on_a_run(start_run):
     start_run(cast)
     with lock_run(engine.get_live_run("run")), pytest.raises(Refused, match="Another process is working on"):
         engine.advance("run", actor_and_environments=cast)
+
+
+def test_trials_of_a_stopped_run_end_at_their_next_action_and_continue_later(trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start.start_run("run", {"office": 3}, detector_name="full-validation", actor_and_environments=cast, threshold=1.0)
+
+    async def act(view):
+        set_stopped(True)
+        return await cast.actor.act(view)
+
+    stopping = replace(cast, actor=replace(cast.actor, act=act))
+    done = engine.resume("run", actor_and_environments=stopping)
+    assert (done.interrupted, done.problems) == (3, ["An operator stopped the run."])
+    assert {trial(n)[0].outcome for n in range(3)} == {"running"}
+    assert executed(ledger) == []
+    with pytest.raises(Refused, match=r"is stopped\. Let it continue first: inferact run stop run --undo"):
+        engine.advance("run", actor_and_environments=cast)
+    set_stopped(False)
+    engine.resume("run", actor_and_environments=cast)
+    assert {trial(n)[0].outcome for n in range(3)} == {"succeeded", "failed"}
+
+
+def test_a_stopped_run_with_running_trials_is_deleted_when_no_process_plays_them():
+    start.start_run("run", {"office": 3}, actor_and_environments=players(sends_wrong_until_told))
+    with pytest.raises(Refused, match=r"3 running trials\. Stop the run first: inferact run stop run"):
+        delete()
+    set_stopped(True)
+    with reading() as session:
+        run = runs.get(session, "run")
+    with lock_run(run), pytest.raises(Refused, match="Another process is working on"):
+        delete()
+    delete()
+    with reading() as session:
+        assert runs.find(session, "run") is None
+
+
+def set_stopped(stopped):
+    with writing() as session:
+        maintenance.set_stopped(session, runs.get(session, "run"), stopped, now_ms())
+
+
+def delete():
+    with writing() as session:
+        maintenance.delete_run(session, runs.get(session, "run"), now_ms())
 
 
 def test_a_run_that_cannot_be_is_refused_in_words():

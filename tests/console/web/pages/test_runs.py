@@ -332,6 +332,20 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     assert "Deleted pots." in words(at)
 
 
+def test_agents_are_stopped_and_may_continue(open_page, words):
+    gate = Gate("bot", "full-validation", undo_s=0)
+    waiting = gate.ask("Refund order 1.", [], "refund(1)")
+    at = open_page("runs", run="bot")
+    at.button(key="stop_run").click().run()
+    assert "Stopped bot and withdrew 1 pending check. No action of its agents may begin." in words(at)
+    assert [one.value for one in at.warning] == ["This run is stopped. To let its agents continue, open Maintenance."]
+    assert waiting.look().reason == "cancelled"
+    at.button(key="stop_run").click().run()
+    assert "The agents of bot may continue." in words(at)
+    assert not at.warning
+    assert gate.ask("Refund order 2.", [], "refund(2)", task_id="2").look() is None
+
+
 def test_a_row_of_all_runs_opens_the_run(open_page, kettles, tmp_path):
     log = write_log(tmp_path / "log.jsonl", Trajectory("t", "generic", "pay", (Step("", "pay()", "done"),)))
     ingest.import_file(log, "bank", "auto", lambda _: None)
