@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import secrets
 import time
@@ -58,6 +59,11 @@ def _keep(path: Path) -> None:
 def new_token() -> str:
     """Return 256 random bits as text for use in an address or a cookie."""
     return secrets.token_urlsafe(32)
+
+
+def new_signing_secret() -> str:
+    """Return a new secret of Standard Webhooks: `whsec_` and the base64 of 256 random bits."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
 def token_hash(token: str) -> str:

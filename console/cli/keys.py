@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
 import time
 from typing import Annotated, Any
 
@@ -11,10 +9,11 @@ import typer
 
 from console import runs
 from console.auth import agents, audit_log
-from console.auth.kept_secrets import path_of, rotate_secret
+from console.auth.kept_secrets import new_signing_secret, path_of, rotate_secret
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
+from console.review.notices import channels
 from console.settings import settings
 
 app = noun("List and rotate agents' tokens and the secrets of cookies and webhooks.", "keys rotate agent --name bot")
@@ -40,6 +39,16 @@ def list_keys(as_json: Json = False) -> None:
             for one in agents.list_agents(session)
             if agents.status(one) == "active"
         ]
+        rows += [
+            {
+                "kind": "channel",
+                "name": str(one.id),
+                "days": None,
+                "old_until": runs.iso(one.old_until_ms) if (one.old_until_ms or 0) > at_ms else None,
+            }
+            for one in channels.list_channels(session)
+            if one.secret
+        ]
     for kind, name in _FILES.items():
         if (path := path_of(name)).exists():
             days = int(time.time() - path.stat().st_mtime) // 86_400
@@ -56,30 +65,30 @@ def list_keys(as_json: Json = False) -> None:
 
 @app.command("rotate", epilog="Example: inferact keys rotate agent --name support-bot --overlap 24")
 def rotate(
-    kind: Annotated[str, typer.Argument(help="agent, cookie, sign-in or webhook.")],
-    name: Annotated[str | None, typer.Option(help="With agent: the agent's name (default: all agents).")] = None,
+    kind: Annotated[str, typer.Argument(help="agent, channel, cookie, sign-in or webhook.")],
+    name: Annotated[str | None, typer.Option(help="The agent's name or the channel's id (default: all).")] = None,
     overlap: Annotated[int, typer.Option(min=0, help="Hours in which the old secret still works.")] = 24,
     as_json: Json = False,
 ) -> None:
     """Replace a secret; new tokens are printed once. Restart the console after the rotation of cookie or sign-in."""
-    if name is not None and kind != "agent":
-        raise BadInput("--name needs the kind agent. Leave out --name.")
+    if name is not None and kind not in ("agent", "channel"):
+        raise BadInput("--name needs the kind agent or channel. Leave out --name.")
     until_ms = now_ms() + overlap * _HOUR_MS
     fresh: dict[str, str] = {}
-    if kind == "agent":
-        fresh = _rotate_agents(name, until_ms)
-        said = "\n".join(f"{agent}: {token}" for agent, token in fresh.items()) or "No agent has a token."
+    if kind in ("agent", "channel"):
+        fresh = _rotate_agents(name, until_ms) if kind == "agent" else _rotate_channels(name, until_ms)
+        said = "\n".join(f"{one}: {secret}" for one, secret in fresh.items()) or f"No {kind} has a secret."
     elif kind in _FILES:
         rotate_secret(_FILES[kind], until_ms)
         said = "Restart the console now."
     elif kind == "webhook":
-        fresh = {"INFERACT_WEBHOOK_SECRET": f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"}
+        fresh = {"INFERACT_WEBHOOK_SECRET": new_signing_secret()}
         said = (
             f"{fresh['INFERACT_WEBHOOK_SECRET']}\nSet INFERACT_WEBHOOK_SECRET to this secret, a blank and the old "
             "secret, then restart. Remove the old secret when the receiver has the new one."
         )
     else:
-        raise BadInput(f"{kind!r} is not a kind of secret. Use agent, {', '.join(_FILES)} or webhook.")
+        raise BadInput(f"{kind!r} is not a kind of secret. Use agent, channel, {', '.join(_FILES)} or webhook.")
     if kind in _FILES:
         with writing() as session:
             audit_log.record(session, None, "secret rotated", now_ms(), subject=kind)
@@ -95,3 +104,13 @@ def _rotate_agents(name: str | None, until_ms: int) -> dict[str, str]:
             fresh[agent] = agents.renew(session, agent, now_ms(), until_ms)
             audit_log.record(session, None, "agent token renewed", now_ms(), subject=agent)
     return fresh
+
+
+def _rotate_channels(number: str | None, until_ms: int) -> dict[str, str]:
+    """Give the channel with this id, or all that sign, new secrets; return the secrets by id."""
+    if number is not None and not number.isdecimal():
+        raise BadInput(f"{number!r} is not the id of a channel. List the channels: inferact notice list")
+    with writing() as session:
+        listed = [one.id or 0 for one in channels.list_channels(session) if one.secret]
+        chosen = listed if number is None else [int(number)]
+        return {str(one): channels.rotate_secret(session, one, None, now_ms(), until_ms) for one in chosen}

@@ -349,9 +349,8 @@ def stop(
 ) -> None:
     """Stop the agents of a run: withdraw their pending checks and let none of their actions begin."""
     with writing() as session:
-        withdrawn = maintenance.set_stopped(session, runs.get(session, run), not undo, now_ms())
-    told = f"The agents of {run} may continue." if undo else maintenance.stopped_sentence(run, withdrawn)
-    emit({"run": run, "stopped": not undo, "withdrawn": withdrawn}, as_json, told)
+        gone = maintenance.set_stopped(session, runs.get(session, run), not undo, now_ms())
+    emit({"run": run, "stopped": not undo, "withdrawn": gone}, as_json, maintenance.stop_sentence(run, not undo, gone))
 
 
 @app.command("archive", epilog="Example: inferact run archive shop")

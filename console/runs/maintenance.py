@@ -107,8 +107,10 @@ def set_stopped(session: Session, run: tables.Run, stopped: bool, now_ms: int) -
     return len(withdrawn)
 
 
-def stopped_sentence(run: str, withdrawn: int) -> str:
-    """Return the sentence after a stop of the run that withdrew this number of checks."""
+def stop_sentence(run: str, stopped: bool, withdrawn: int) -> str:
+    """Return the sentence after a stop that withdrew this number of checks, or after its end."""
+    if not stopped:
+        return f"The agents of {run} may continue."
     return f"Stopped {run} and withdrew {counted(withdrawn, 'pending check')}. No action of its agents may begin."
 
 

@@ -97,7 +97,9 @@ async def _send_webhook(notice: Notice) -> str | None:
             "items": [event.document(notice.base) for event in notice.events[:_MOST_EVENTS]],
         },
     }
-    return await post_signed(notice.address, read_secret(notice.secret), notice.message_id, orjson.dumps(body))
+    return await post_signed(
+        notice.address, tuple(map(read_secret, notice.secrets)), notice.message_id, orjson.dumps(body)
+    )
 
 
 async def _send_slack(notice: Notice) -> str | None:

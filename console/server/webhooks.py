@@ -151,9 +151,9 @@ async def _attempt(client: httpx.AsyncClient, to: Receiver, message: DecisionMes
     return await _post(client, to.url, message.body, _headers(to.secrets, message.message_id, message.body))
 
 
-async def post_signed(url: str, secret: bytes, message_id: str, body: bytes) -> str | None:
+async def post_signed(url: str, secrets: Sequence[bytes], message_id: str, body: bytes) -> str | None:
     """Send a body, signed as Standard Webhooks 1.0; return None if it was accepted, otherwise the reason."""
-    return await post(url, body, _headers((secret,), message_id, body))
+    return await post(url, body, _headers(secrets, message_id, body))
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:

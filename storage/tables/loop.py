@@ -286,7 +286,8 @@ class NoticeChannel(NumberedTable, table=True):
 
     The address and the signing `secret` are secrets. `run_ids` is a JSON list of runs, empty for all runs with waiting
     agents. `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items created before
-    `since_ms` cause no notice. `next_ms` is the earliest time of the next message, `used_ms` that of the last message.
+    `since_ms` cause no notice. `old_secret` signs beside `secret` until `old_until_ms`. `next_ms` is the earliest time
+    of the next message, `used_ms` that of the last message.
     """
 
     __tablename__ = "notice_channel"
@@ -296,6 +297,8 @@ class NoticeChannel(NumberedTable, table=True):
     kind: str
     address: str
     secret: str = ""
+    old_secret: str = ""
+    old_until_ms: int | None = Field(default=None, sa_type=BigInteger)
     run_ids: str = "[]"
     events: str
     quiet: str = ""

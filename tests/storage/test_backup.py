@@ -292,7 +292,9 @@ def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, t
     add(url, "a")
     copy = backup(url, tmp_path / "copy.db")
     with closing(sqlite3.connect(copy)) as connection, connection:
-        # What revisions 0029 to 0033 added.
+        # What revisions 0029 to 0034 added.
+        for column in ("old_secret", "old_until_ms"):
+            connection.execute(f"ALTER TABLE notice_channel DROP COLUMN {column}")
         for column in ("token_ms", "old_token_hash", "old_until_ms"):
             connection.execute(f"ALTER TABLE agent DROP COLUMN {column}")
         for table in ("run", "person"):

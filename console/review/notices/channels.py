@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -15,7 +13,8 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.auth import audit_log, people
-from console.errors import BadInput, Unknown
+from console.auth.kept_secrets import new_signing_secret
+from console.errors import BadInput, Refused, Unknown
 from console.language import _
 from console.runs import outbox
 from console.runs.outbox import ITEM_EVENTS
@@ -91,7 +90,7 @@ def add_channel(session: Session, person: str, wish: ChannelWish, now_ms: int) -
         person_id=owner.id or 0,
         kind=wish.kind,
         address=address,
-        secret=f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}" if is_signed else "",
+        secret=new_signing_secret() if is_signed else "",
         events="",
         since_ms=now_ms,
     )
@@ -118,6 +117,26 @@ def mute_channel(session: Session, person: str, channel_id: int, muted: bool, no
     session.add(row)
     outbox.drop_waiting(session, channel_key(channel_id), "the channel was muted")
     _record(session, row, "notice channel muted" if muted else "notice channel unmuted", person, now_ms)
+
+
+def rotate_secret(session: Session, channel_id: int, person: str | None, now_ms: int, old_until_ms: int) -> str:
+    """Replace the signing secret of a channel, record the event and return the new secret.
+
+    The old secret signs, too, until `old_until_ms`. Raise Unknown like `get_channel`, and Refused if the channel does
+    not sign its messages.
+    """
+    row = get_channel(session, channel_id, person)
+    if not row.secret:
+        raise Refused(_("This channel does not sign its messages, so it has no secret. Choose a webhook."))
+    row.old_secret, row.old_until_ms, row.secret = row.secret, old_until_ms, new_signing_secret()
+    session.add(row)
+    audit_log.record(session, None, "secret rotated", now_ms, subject=f"{row.kind} {row.id}")
+    return row.secret
+
+
+def list_secrets(row: tables.NoticeChannel, now_ms: int) -> tuple[str, ...]:
+    """Return the secrets that sign the channel's messages now: the present one, and a replaced one if still valid."""
+    return (row.secret, row.old_secret) if (row.old_until_ms or 0) > now_ms else (row.secret,)
 
 
 def remove_channel(session: Session, person: str, channel_id: int, now_ms: int) -> None:

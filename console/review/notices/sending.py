@@ -18,6 +18,7 @@ from console.review.notices.channels import (
     find_quiet_end,
     get_channel,
     list_channels,
+    list_secrets,
 )
 from console.review.notices.texts import ItemEvent, NoticeText, compose, compose_test, read_events
 from console.runs import outbox
@@ -38,7 +39,7 @@ class Notice:
     channel_id: int
     kind: str
     address: str
-    secret: str
+    secrets: tuple[str, ...]
     message_id: str
     words: NoticeText
     events: tuple[ItemEvent, ...]
@@ -102,7 +103,7 @@ def begin_test(session: Session, channel_id: int, person: str | None, base: str,
     channel.used_ms, channel.next_ms = now_ms, now_ms + MINUTE_MS
     session.add(channel)
     audit_log.record(session, None, "notice tested", now_ms, subject=f"{channel.kind} {channel.id}")
-    return _build(channel, f"test {now_ms}", compose_test(channel, base), (), (), base)
+    return _build(channel, f"test {now_ms}", compose_test(channel, base), (), (), base, now_ms)
 
 
 def describe_channel(session: Session, key: str) -> str:
@@ -129,7 +130,7 @@ def _claim_channel(session: Session, channel: tables.NoticeChannel, base: str, n
     kept = tuple(row for row in rows if row.message_id not in unsent)
     channel.next_ms = now_ms + MINUTE_MS
     subject = " ".join(str(row.message_id) for row in kept)
-    return _build(channel, subject, compose(events, channel, base), tuple(events), kept, base)
+    return _build(channel, subject, compose(events, channel, base), tuple(events), kept, base, now_ms)
 
 
 def _build(
@@ -139,10 +140,12 @@ def _build(
     events: tuple[ItemEvent, ...],
     rows: tuple[Claimed, ...],
     base: str,
+    now_ms: int,
 ) -> Notice:
     digest = hashlib.sha256(f"{channel.id} {channel.since_ms} {subject}".encode()).hexdigest()
     message_id = f"msg_{digest[:32]}"
-    return Notice(channel.id or 0, channel.kind, channel.address, channel.secret, message_id, words, events, rows, base)
+    secrets = list_secrets(channel, now_ms)
+    return Notice(channel.id or 0, channel.kind, channel.address, secrets, message_id, words, events, rows, base)
 
 
 def _store_result(channel: tables.NoticeChannel, rows: Sequence[Claimed], failure: str | None, now_ms: int) -> None:

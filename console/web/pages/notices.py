@@ -26,6 +26,7 @@ from storage import tables
 from storage.tables import WorkerStatus
 
 _MOST = 20
+_OVERLAP_MS = 86_400_000
 _KINDS = {
     ChannelKind.MAIL: gettext_noop("Mail"),
     ChannelKind.SLACK: gettext_noop("Slack webhook"),
@@ -148,6 +149,7 @@ def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int,
             for label, key, act in (
                 (_("Send a test"), "test", _send_test),
                 (_("Unmute channel") if row.muted else _("Mute channel"), "mute", _unmute if row.muted else _mute),
+                *([(_("Rotate secret"), "rotate", _rotate)] if row.secret else []),
                 (_("Remove channel"), "remove", _remove),
             ):
                 st.button(label, key=f"{key}-{channel_id}", on_click=_act, args=(act, identity.name, channel_id))
@@ -230,9 +232,9 @@ def _list_times(chosen: str) -> list[str]:
 
 
 def _show_secret() -> None:
-    """Draw the secret of a webhook that was just added; the page shows the secret once."""
+    """Draw the new secret of a webhook; the page shows the secret once."""
     if secret := st.session_state.pop("channel_secret", None):
-        st.text(_("Copy the signing secret of the new webhook now. This page shows the secret only once."))
+        st.text(_("Copy the new signing secret of the webhook now. This page shows the secret only once."))
         st.code(secret, language=None, wrap_lines=True)
 
 
@@ -291,6 +293,14 @@ def _unmute(person: str, channel_id: int) -> str:
     with writing() as session:
         channels.mute_channel(session, person, channel_id, False, now_ms())
     return _("The channel is unmuted. New items are announced again.")
+
+
+def _rotate(person: str, channel_id: int) -> str:
+    at_ms = now_ms()
+    with writing() as session:
+        fresh = channels.rotate_secret(session, channel_id, person, at_ms, at_ms + _OVERLAP_MS)
+    st.session_state["channel_secret"] = fresh
+    return _("The secret was replaced. For 24 hours the old secret signs each message, too.")
 
 
 def _remove(person: str, channel_id: int) -> str:

@@ -247,8 +247,7 @@ def _stop(run: tables.Run) -> None:
         with refusals_shown():
             with writing() as session:
                 gone = maintenance.set_stopped(session, runs.get(session, run.name), not stopped, now_ms())
-            continued = f"The agents of {run.name} may continue."
-            finish(continued if stopped else maintenance.stopped_sentence(run.name, gone))
+            finish(maintenance.stop_sentence(run.name, not stopped, gone))
 
 
 def _hold(run: tables.Run) -> None:

@@ -3,16 +3,19 @@
 import json
 
 import pytest
+from sqlmodel import select
 from standardwebhooks import Webhook
 
-from console.auth import agents, sessions
+from console.auth import agents, people, sessions
 from console.auth.kept_secrets import load_secret, path_of, rotate_secret
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
+from console.review.notices import channels
+from console.review.notices.channels import ChannelWish
 from console.server import webhooks
 from console.settings import settings
 from storage.check import check
-from storage.tables import Agent
+from storage.tables import Agent, Event
 
 HOUR = 3_600_000
 
@@ -84,6 +87,29 @@ def test_participants_stay_signed_in_over_a_rotation_for_its_overlap(keys):
     rotate_secret("cookie.secret", now_ms() - 1)
     assert [sessions.secret_of(cookie) for cookie in (before, after)] == [None, None]
     assert {path_of(f"cookie.secret{end}").stat().st_mode & 0o777 for end in ("", ".old")} == {0o600}
+
+
+def test_the_secret_of_a_notice_channel_is_replaced_and_both_sign_for_the_overlap(keys, monkeypatch):
+    monkeypatch.setenv("INFERACT_NOTICE_HOSTS", "example.org")
+    settings.cache_clear()
+    with writing() as session:
+        people.add_person(session, "Ann", [people.Role.REVIEWER], now_ms())
+        row = channels.add_channel(session, "Ann", ChannelWish("webhook", "https://example.org/hook"), now_ms())
+        number, old = row.id, row.secret
+    new = keys("rotate", "channel", "--name", str(number), "--overlap", "2")["secrets"][str(number)]
+    with reading() as session:
+        row = channels.get_channel(session, number)
+        assert channels.list_secrets(row, now_ms()) == (new, old)
+        assert channels.list_secrets(row, now_ms() + 2 * HOUR) == (new,)
+    (listed,) = (one for one in keys("list") if one["kind"] == "channel")
+    assert (listed["name"], listed["old_until"] is not None) == (str(number), True)
+    assert new not in json.dumps(keys("list"))
+    assert list(keys("rotate", "channel")["secrets"]) == [str(number)]
+    assert run_command(["keys", "rotate", "channel", "--name", "9"]) == 2
+    assert run_command(["keys", "rotate", "channel", "--name", "x"]) == 2
+    with reading() as session:
+        kinds = [(event.kind, event.subject) for event in session.exec(select(Event)) if "rotated" in event.kind]
+    assert kinds == [("secret rotated", f"webhook {number}")] * 2
 
 
 def test_two_webhook_secrets_both_sign(keys, monkeypatch):

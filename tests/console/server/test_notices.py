@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 from sqlmodel import select
+from standardwebhooks import Webhook
 
 from console import runs
 from console.auth import people
@@ -202,6 +203,20 @@ def test_a_webhook_is_signed_by_the_secret_of_its_channel(hook, ask):
         == f"v1,{base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()}"
     )
     assert secret not in body.decode()
+
+
+def test_a_replaced_secret_signs_too_until_its_overlap_ends(hook, ask):
+    channel = add(hook.url)
+    with writing() as session:
+        old = channels.get_channel(session, channel).secret
+        new = channels.rotate_secret(session, channel, "ann", now_ms(), now_ms() + 60_000)
+    ask()
+    send()
+    ((_, headers, body),) = hook.got
+    headers = {name.lower(): value for name, value in headers.items()}
+    assert len(headers["webhook-signature"].split()) == 2
+    for secret in (old, new):
+        assert Webhook(secret).verify(body, headers)["type"] == "notice"
 
 
 def test_a_mail_names_run_and_tool_and_has_no_token(setting, ask):

@@ -58,6 +58,10 @@ def test_a_channel_is_added_tested_changed_muted_and_removed(hook, open_page, wo
     at = add(open_page("notices", role="reviewer"), hook.url)
     (row,) = own()
     assert [code.value for code in at.code] == [row.secret]
+    at = press(at, "Rotate secret")
+    assert "For 24 hours the old secret signs each message, too." in words(at)
+    (turned,) = own()
+    assert ([code.value for code in at.code], turned.old_secret) == ([turned.secret], row.secret)
     at = press(at, "Send a test")
     assert not at.code
     assert "The test was sent" in words(at)
