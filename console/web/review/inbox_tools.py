@@ -35,7 +35,7 @@ def pick_filtered_run(names: list[str], only: str | None) -> None:
         key="run_filter",
         format_func=lambda name: name or everywhere,
         on_change=_filter_by_run,
-        width=280,
+        width=220,
         label_visibility="collapsed",
     )
 

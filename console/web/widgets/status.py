@@ -14,24 +14,27 @@ from storage.queue import Claim
 
 def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
     """Draw the meter with its label; `cap` is None for an unlimited budget."""
+    show_html(f'<div class="ia-budget">{budget_meter_html(cap, used, label=label)}</div>')
+
+
+def budget_meter_html(cap: int | None, used: int, words: str = "", *, label: str = "") -> str:
+    """Return the meter as HTML: `12 of 50 inspections used, 38 left`, or `words` with these three numbers.
+
+    The label stands behind the bar, so that the bars of several budgets align.
+    """
     name = f"<b>{plain(label)}</b> " if label else ""
-    show_html(f'<div class="ia-budget">{name}{budget_meter_html(cap, used)}</div>')
-
-
-def budget_meter_html(cap: int | None, used: int, words: str = "") -> str:
-    """Return the meter as HTML: `12 of 50 inspections used, 38 left`, or `words` with these three numbers."""
     if cap is None:
         words = plain(_("inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
-        return f'<span class="ia-meter"><span>{words}</span></span>'
+        return f'<span class="ia-meter ia-unlimited"><span>{name}{words}</span></span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
     words = words or _("{used} of {cap} inspections used, {left} left")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
-        f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '
-        f'aria-valuemax="{cap}" aria-valuenow="{min(used, cap)}"><span class="ia-track">'
-        f'<span class="ia-used" style="width:{share:.1f}%"></span></span><span>{words}</span></span>'
+        f'<span class="ia-meter{state}"><span class="ia-track" role="meter" aria-label="{plain(_("budget"))}" '
+        f'aria-valuemin="0" aria-valuemax="{cap}" aria-valuenow="{min(used, cap)}">'
+        f'<span class="ia-used" style="width:{share:.1f}%"></span></span><span>{name}{words}</span></span>'
     )
 
 

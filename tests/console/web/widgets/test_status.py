@@ -14,7 +14,7 @@ from console.web.widgets.status import budget_meter_html, waiter_html
         (50, 50, "50 of 50 inspections used, 0 left", "ia-spent"),
         (0, 0, "0 of 0 inspections used, 0 left", "ia-spent"),
         (10, 12, "12 of 10 inspections used, 0 left", "ia-spent"),
-        (None, 1200, "inspections used: 1,200, no limit", ""),
+        (None, 1200, "inspections used: 1,200, no limit", "ia-unlimited"),
     ],
 )
 def test_it_says_what_is_used_and_left(parse, cap, used, words, state):
@@ -23,8 +23,15 @@ def test_it_says_what_is_used_and_left(parse, cap, used, words, state):
     assert page.elements[0][1]["class"].split()[1:] == ([state] if state else [])
 
 
+def test_the_name_of_a_budget_stands_behind_its_bar(parse):
+    assert (
+        parse(budget_meter_html(50, 12, label="shop · trial 1")).text
+        == "shop · trial 1 12 of 50 inspections used, 38 left"
+    )
+
+
 def test_a_capped_meter_is_announced(parse):
-    attributes = parse(budget_meter_html(50, 12)).elements[0][1]
+    attributes = parse(budget_meter_html(50, 12)).elements[1][1]
     assert attributes["role"] == "meter"
     assert (attributes["aria-valuenow"], attributes["aria-valuemax"]) == ("12", "50")
 
