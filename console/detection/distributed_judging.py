@@ -32,7 +32,7 @@ from console.trajectory import Outcome, from_json
 from storage import tables
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 16, 1 << 22
-_PARTS_A_WORKER = 8
+_PARTS_A_WORKER = 32
 _AT_ONCE = 500
 _COLUMNS: dict[str, Any] = {
     "digest": pa.string(),
@@ -103,7 +103,7 @@ def split_files(paths: Sequence[Path], workers: int) -> list[Partition]:
             parts += [Partition(where, group, -1) for group in range(pq.ParquetFile(path).num_row_groups)]
         elif path.suffix == ".jsonl":
             whole = path.stat().st_size
-            size = max(_LEAST_BYTES, min(_MOST_BYTES, whole // (_PARTS_A_WORKER * workers)))
+            size = max(_LEAST_BYTES, min(_MOST_BYTES, -(-whole // (_PARTS_A_WORKER * workers))))
             ends = [*range(size, whole, size), whole]
             parts += [Partition(where, start, end) for start, end in zip([0, *ends], ends, strict=False)]
         else:

@@ -89,6 +89,15 @@ def test_each_line_belongs_to_one_partition(tmp_path, size):
     assert found == [b"%d" % n for n in range(200)] + [b"last"]
 
 
+def test_at_the_end_a_worker_waits_for_a_small_part_of_its_work(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with path.open("wb") as file:
+        file.truncate(10_000_001)
+    sizes = [part.end - part.start for part in distributed_judging.split_files([path], 2)]
+    share = sum(sizes) / 2
+    assert (sum(sizes), max(sizes) <= share / 30, min(sizes) > share / 40) == (10_000_001, True, True)
+
+
 @pytest.mark.at_length
 def test_the_verdicts_of_both_formats_are_those_of_the_plain_run_and_import(files, two_workers, tmp_path, capsys):
     task = JudgingTask(("rules", "full-validation"), (BUY,), ModelOptions())
