@@ -11,6 +11,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from console.server import serve
 from console.settings import LANGUAGES
@@ -81,6 +83,34 @@ def test_the_wheel_holds_what_is_not_python(installed):
     ):
         assert (installed / name).exists(), name
     assert not (installed / "tests").exists()
+
+
+def _locked():
+    """The requirements of the lock and its hashes, by the name of the package."""
+    found = {}
+    for entry in (ROOT / ".ci" / "requirements.lock").read_text().replace("\\\n", "").splitlines():
+        stated, *hashes = entry.split("--hash=sha256:")
+        found.setdefault(canonicalize_name(Requirement(stated).name), []).append((Requirement(stated), hashes))
+    return found
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_the_lock_holds_each_requirement_in_a_version_that_fits(version):
+    project, locked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"], _locked()
+    here = {"python_version": version, "python_full_version": f"{version}.0", "sys_platform": "linux"}
+    extras = [
+        one for extra in ("postgres", "oidc", "notices", "otlp") for one in project["optional-dependencies"][extra]
+    ]
+    for wanted in map(Requirement, [*project["dependencies"], *extras]):
+        held = [one for one, _ in locked[canonicalize_name(wanted.name)] if not one.marker or one.marker.evaluate(here)]
+        (specifier,) = (one for found in held for one in found.specifier)
+        assert specifier.operator == "=="
+        assert wanted.specifier.contains(specifier.version), f"{wanted} is not met by {held}. Run .ci/lock."
+
+
+def test_the_lock_has_hashes_for_all_and_names_no_host():
+    assert all(len(hashes) > 0 for entries in _locked().values() for _, hashes in entries)
+    assert "://" not in (ROOT / ".ci" / "requirements.lock").read_text()
 
 
 def test_every_setting_of_the_config_is_passed_to_streamlit():
