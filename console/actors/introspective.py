@@ -18,7 +18,7 @@ from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
 from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_list, read_text
-from console.environments.going_back import NOTE, list_standing_steps, refusal
+from console.environments.environment import NOTE, list_standing_steps, refusal
 from console.llm import LLM, Sampling
 from console.llm.messages import Message
 from console.llm.prompts import name_for, render

@@ -2,15 +2,22 @@
 
 The protocol follows gymnasium: `reset(seed, options) -> (observation, info)` and `step(action) -> (observation, reward,
 terminated, truncated, info)`.
+
+An Actor can go back in some worlds. Participants who get a briefing read the user's goal in plain words; a new
+environment is one function here and one line in BRIEFS. Each function names the gold entries that it uses. The label,
+score, outcome and solving actions therefore cannot enter a briefing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from console.errors import BadInput, ConsoleError
+from console.language import gettext_noop
+from console.trajectory import Step
+from console.trajectory.checkpoints import is_critical, is_thought
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +113,74 @@ class Environment:
     def task_type(self, task: TaskSpec) -> str:
         """Return the type of a task, or "" if the environment has only one."""
         return str(task.options.get(self.type_option, "")) if self.type_option else ""
+
+
+REFUSED = "not_run"
+"""The key in the `extra` of a step that never reached the world."""
+NOTE = "note"
+"""The key in the `extra` of a move that is a note and never reaches the world."""
+
+
+def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
+    """Return the positions of the steps that lead to the current state, without thoughts and steps that did not run."""
+    path: list[int] = []
+    refused = environment.not_executed
+    for position, step in enumerate(steps):
+        unheard = bool(refused) and step.observation.lstrip().startswith(refused)
+        if is_thought(step.action) or REFUSED in step.extra or unheard:
+            continue
+        if environment.back and step.action == environment.back:
+            del path[-1:]
+        else:
+            path.append(position)
+    return tuple(path)
+
+
+def refusal(environment: Environment, steps: Sequence[Step], to: Sequence[int], critical: Sequence[str]) -> str | None:
+    """Return the reason why the state after the steps in `to` cannot be restored, or None if it can be restored."""
+    here = list_standing_steps(environment, steps)
+    if here[: len(to)] != tuple(to):
+        return "the trial cannot return to that state"
+    undone = here[len(to) :]
+    if undone and not environment.back:
+        return f"no action can be undone in {environment.title}"
+    crossed = next((steps[at].action for at in reversed(undone) if is_critical(steps[at].action, critical)), None)
+    return f"{crossed} was critical and has run" if crossed else None
+
+
+Brief = tuple[tuple[str, str], ...]
+"""A briefing as pairs of a name and its value, in reading order."""
+
+
+def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
+    """Return the briefing on a task, which names the target, or an empty briefing without a target (InferAct)."""
+    describe = BRIEFS.get(environment)
+    return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
+
+
+def _webshop(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield gettext_noop("product"), _text(gold.get("name"))
+    yield gettext_noop("listed as"), _text(gold.get("asin"))
+    options = gold.get("options")
+    if isinstance(options, Mapping):
+        yield gettext_noop("options"), " · ".join(f"{name}: {value}" for name, value in options.items())
+
+
+def _hotpotqa(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield gettext_noop("answer"), _text(gold.get("answer"))
+
+
+def _alfworld(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield gettext_noop("object"), _text(gold.get("thing"))
+    yield gettext_noop("place"), _text(gold.get("receptacle"))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+BRIEFS: dict[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+    "webshop": _webshop,
+    "hotpotqa": _hotpotqa,
+    "alfworld": _alfworld,
+}

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from console.environments.acts import Act, answer_given, list_acts, pending_act
 from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
 from console.environments.tool_use import TracedCall, is_telling, trace_calls
-from console.environments.webshop.purchase import BUYS, EXACT, Purchase, find_purchase, list_wanted_terms
+from console.environments.webshop.purchase import BUYS, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -296,17 +296,3 @@ def _words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=8)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
-
-
-__all__ = [
-    "EXACT",
-    "LIMITS",
-    "NONE_ASKED",
-    "NONE_CHOSEN",
-    "ORIGIN",
-    "WORDS",
-    "Evidence",
-    "EvidenceTable",
-    "TermState",
-    "evidence_of",
-]

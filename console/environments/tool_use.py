@@ -11,9 +11,10 @@ from importlib.resources import files
 from console.environments.acts import Act
 from console.trajectory.call_values import STATEMENT, Leaves, leaves
 from console.trajectory.calls import SHELLS, Call
-from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
+from console.trajectory.effects import CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
 from console.trajectory.provenance import WRITTEN, Argument, ReceivedText, Source, ToolResult, arguments, is_figure
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors
+from console.trajectory.shell_effects import ASKING
 from console.trajectory.strict_yaml import Words, read_data
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 from console.trajectory.tools import ToolSchema, list_words

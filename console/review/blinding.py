@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import orjson
 from sqlmodel import Session, col, select
 
-from console.environments.task_briefing import Brief, brief_of
+from console.environments.environment import Brief, brief_of
 from console.errors import Refused
 from console.language import _
 from console.review import notes

@@ -1,17 +1,20 @@
-"""The inbox: the pending items of a run, their reviewers, and their waiting agents."""
+"""The inbox: the pending items of a run, their reviewers, their waiting agents, and the saved views of the list."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
 from sqlalchemy import BindParameter, bindparam, case, func, or_
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.language import _, gettext_noop, ngettext
+from console.auth import people
+from console.errors import BadInput, Refused, Unknown
+from console.language import _, digits, gettext_noop, ngettext
 from console.review.terms import read_undo_time
 from console.runs import is_current
 from storage import tables
@@ -58,7 +61,7 @@ def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[
     return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
 
-def list_items(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
+def list_items(session: Session, run: tables.Run) -> list[dict[str, Any]]:
     """List the run's items in queue order, in the shape of `review list --json`."""
     item, verdict, ask = tables.Item, tables.Verdict, tables.Ask
     statement = (
@@ -67,7 +70,6 @@ def list_items(session: Session, run: tables.Run, limit: int | None = None) -> l
         .join(ask, col(ask.item_id) == item.id, isouter=True)
         .where(item.run_id == run.id)
         .order_by(col(item.trial), col(item.priority).desc(), col(item.id))
-        .limit(limit)
     )
     found = list(session.exec(statement))
     holders = _holders(session, [row.id or 0 for row, *_ in found])
@@ -180,7 +182,10 @@ def no_item_headline(answer: NoClaim) -> str:
     return _(_HEADLINES.get(answer.reason, gettext_noop("No item for you right now")))
 
 
-def list_my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
+_MOST_DECIDED = 200
+
+
+def list_my_items(session: Session, run_ids: Sequence[int], reviewer: str) -> list[int]:
     """List the items of these runs that this reviewer has decided, the latest first."""
     decision, item = tables.Decision, tables.Item
     statement = (
@@ -188,7 +193,7 @@ def list_my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit
         .join(item, col(item.id) == decision.item_id)
         .where(col(item.run_id).in_(run_ids), decision.reviewer == reviewer, is_current())
         .order_by(col(decision.id).desc())
-        .limit(limit)
+        .limit(_MOST_DECIDED)
     )
     return list(session.exec(statement))
 
@@ -335,3 +340,48 @@ def list_unsent_drafts(session: Session, run: tables.Run, reviewer: str) -> list
         .order_by(col(draft.updated_ms).desc())
     )
     return [UnsentDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]
+
+
+MOST_VIEWS = 20
+_NAME_CHARS, _QUERY_CHARS = 40, 2_000
+
+
+def list_views(session: Session, person: str) -> dict[str, dict[str, list[str]]]:
+    """List the person's saved views by name: for each the filter, as it is in the address."""
+    return {name: parse_qs(row.query) for name, row in sorted(_list_rows(session, person).items())}
+
+
+def save_view(session: Session, person: str, name: str, query: Mapping[str, Sequence[str]], now_ms: int) -> str:
+    """Save the filter under this name in place of an earlier view of the name, and return the name.
+
+    Raise BadInput if the name is empty or too long, and Refused if the person has the maximum number of views.
+    """
+    name, stored = " ".join(name.split()), urlencode(query, doseq=True)
+    if not name or len(name) > _NAME_CHARS:
+        words = _("Enter a name of at most {most} characters for the view.")
+        raise BadInput(words.format(most=digits(_NAME_CHARS)))
+    if len(stored) > _QUERY_CHARS:
+        raise BadInput(_("The filter is too long to save. Remove some values of the filter."))
+    known, owner = _list_rows(session, person), people.get_person(session, person)
+    if name not in known and len(known) >= MOST_VIEWS:
+        raise Refused(
+            _("You have the maximum of {most} saved views. Remove a view first.").format(most=digits(MOST_VIEWS))
+        )
+    row = known.get(name) or tables.SavedView(person_id=owner.id or 0, name=name, query="", created_ms=now_ms)
+    row.query = stored
+    session.add(row)
+    return name
+
+
+def remove_view(session: Session, person: str, name: str) -> None:
+    """Remove the person's saved view; raise Unknown if it does not exist."""
+    row = _list_rows(session, person).get(name)
+    if row is None:
+        raise Unknown("saved view", name)
+    session.delete(row)
+
+
+def _list_rows(session: Session, person: str) -> dict[str, tables.SavedView]:
+    view, owner = tables.SavedView, tables.Person
+    of_person = select(view).join(owner).where(owner.name_key == people.name_key(person))
+    return {row.name: row for row in session.exec(of_person)}

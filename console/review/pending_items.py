@@ -130,7 +130,6 @@ def list_pending_items(
     found_runs: Sequence[tables.Run],
     reviewer: str,
     wanted: PendingFilter | None = None,
-    most: int = MOST,
 ) -> PendingItems:
     """List the reviewer's pending items of these runs.
 
@@ -139,14 +138,14 @@ def list_pending_items(
     """
     wanted, at_ms = wanted or PendingFilter(), now_ms()
     ids = [run.id or 0 for run in found_runs]
-    live = list_live_items(Transaction.joined(session), ids, reviewer, at_ms, most)
+    live = list_live_items(Transaction.joined(session), ids, reviewer, at_ms, MOST)
     ranks = {item.item_id: rank for rank, item in enumerate(live)}
-    parts = [_divide(session, run, reviewer, wanted, most, ranks, at_ms) for run in found_runs]
+    parts = [_divide(session, run, reviewer, wanted, ranks, at_ms) for run in found_runs]
     mine = {id for id, who in list_assignees(session, [row.id for part in parts for row in part.offered]).items()}
     offered = _order([part.offered for part in parts], ranks, mine)
     if wanted.order in _AGES:
         offered.sort(key=lambda row: (_AGES[wanted.order] * row.created_ms, row.id))
-    offered = offered[:most]
+    offered = offered[:MOST]
     unread = [row for part in parts for row in part.unread][:MOST_UNREAD]
     hiding = {run.id for run in found_runs if _hides_verdict(run)}
     found = [_hide(row) if row.item.run_id in hiding else row for row in _items(session, [*offered, *unread])]
@@ -206,7 +205,6 @@ def _divide(
     run: tables.Run,
     reviewer: str,
     wanted: PendingFilter,
-    most: int,
     live: Mapping[int, int],
     at_ms: int,
 ) -> _Divided:
@@ -216,7 +214,7 @@ def _divide(
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
         rest = left.get(trial)
-        rows = _rows(session, run, reviewer, wanted, trial, _MOST_SORTED if wanted.order in _AGES else most, at_ms)
+        rows = _rows(session, run, reviewer, wanted, trial, _MOST_SORTED if wanted.order in _AGES else MOST, at_ms)
         rows.sort(key=lambda row: live.get(row.id, len(live)))
         reached = [row for row, spent in _walked(rows, run) if rest is None or spent <= rest]
         known = {row.id for row in reached}

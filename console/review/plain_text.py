@@ -160,9 +160,9 @@ def escape_hidden(text: str) -> str:
     return HIDDEN_CHARACTERS.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
 
 
-def format_record(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
+def format_record(trajectory: Trajectory, *, full: bool = False) -> str:
     """Format a whole record for the terminal, including outcome, gold label and the steps after the critical action."""
-    return format_presentation(record_presentation(trajectory, critical), full=full)
+    return format_presentation(record_presentation(trajectory), full=full)
 
 
 def format_presentation(presentation: Presentation, *, full: bool = False) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
+from console.environments.environment import Brief
 from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable, TermState
-from console.environments.task_briefing import Brief
 from console.review.judge_appeals import find_judge_appeals
 from console.trajectory import Outcome, Picture, Step, Trajectory
 from console.trajectory.call_values import value_text

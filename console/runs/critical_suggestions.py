@@ -23,7 +23,6 @@ from console.trajectory.calls import Call, read_action
 from console.trajectory.checkpoints import find_unapplied_patterns, is_critical, pending_action
 from console.trajectory.effects import (
     CHANGING,
-    GRAVE_COMMANDS,
     HANDOVER,
     IN_WORDS,
     Effect,
@@ -33,6 +32,7 @@ from console.trajectory.effects import (
     gravest,
     shell_effects,
 )
+from console.trajectory.shell_effects import GRAVE_COMMANDS
 from console.trajectory.tools import list_words
 from storage import tables
 from storage.tables import RunKind

@@ -15,14 +15,10 @@ from itertools import pairwise
 from typing import Any
 
 from console.trajectory.shell_effects import (
-    ASKING,
     CHANGING,
-    GRAVE_COMMANDS,
     HANDOVER,
     IN_WORDS,
-    IRREVERSIBLE,
     SHELL,
-    UNREAD_CODE,
     VERBS,
     WORDS,
     Effect,
@@ -355,24 +351,3 @@ def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
         return frozenset()
     found = {Effect.PAY} if keys & _MONEY else set()
     return frozenset(found | ({Effect.SEND} if keys & _WORDS_TO_OTHERS else set()))
-
-
-__all__ = [
-    "ASKING",
-    "CHANGING",
-    "GRAVE_COMMANDS",
-    "HANDOVER",
-    "IN_WORDS",
-    "IRREVERSIBLE",
-    "RECIPIENTS",
-    "TURNS",
-    "UNREAD_CODE",
-    "Effect",
-    "Kind",
-    "code_effects",
-    "effects",
-    "find_kind",
-    "gravest",
-    "is_verb",
-    "shell_effects",
-]

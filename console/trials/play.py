@@ -15,8 +15,7 @@ from sqlmodel import Session
 
 from console.actors import ActorView, Move
 from console.database import now_ms
-from console.environments.environment import Environment, WorldUnavailable
-from console.environments.going_back import NOTE, REFUSED, list_standing_steps, refusal
+from console.environments.environment import NOTE, REFUSED, Environment, WorldUnavailable, list_standing_steps, refusal
 from console.errors import Refused
 from console.llm.errors import ModelRefused
 from console.runs import trajectory_rows

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from console.environments.environment import Environment, TaskSpec, World, WorldUnavailable
-from console.environments.going_back import REFUSED
+from console.environments.environment import REFUSED, Environment, TaskSpec, World, WorldUnavailable
 from console.errors import Refused
 from console.trajectory import Trajectory
 from console.trials.store import to_storable_text

@@ -116,9 +116,9 @@ def find_bins(probabilities: Floats, bins: int) -> NDArray[np.int64]:
     return np.minimum(np.searchsorted(edges, probabilities, side="right") - 1, bins - 1)
 
 
-def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> float | None:
+def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike) -> float | None:
     """Compute the mean gap between probability and share misaligned, weighted by bin, or None if `labels` is empty."""
-    found = reliability(labels, probabilities, bins)
+    found = reliability(labels, probabilities)
     n = int(found.counts.sum())
     if not n:
         return None

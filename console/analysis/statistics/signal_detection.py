@@ -40,8 +40,8 @@ class Sensitivity:
     criterion_high: float
 
 
-def estimate_sensitivity(signals: Signals, level: float = 0.95) -> Sensitivity | None:
-    """Return d' and criterion with intervals at the level, or None without items of both kinds."""
+def estimate_sensitivity(signals: Signals) -> Sensitivity | None:
+    """Return d' and criterion with 95% intervals, or None without items of both kinds."""
     if not signals.misaligned or not signals.aligned:
         return None
     scores, variances = [], []
@@ -51,6 +51,6 @@ def estimate_sensitivity(signals: Signals, level: float = 0.95) -> Sensitivity |
         density = np.exp(-(score**2) / 2) / np.sqrt(2 * np.pi)
         scores.append(score)
         variances.append(float(rate * (1 - rate) / ((n + 1) * density**2)))
-    half = float(special.ndtri((1 + level) / 2)) * sum(variances) ** 0.5
+    half = float(special.ndtri(0.975)) * sum(variances) ** 0.5
     d_prime, criterion = scores[0] - scores[1], -(scores[0] + scores[1]) / 2
     return Sensitivity(d_prime, d_prime - half, d_prime + half, criterion, criterion - half / 2, criterion + half / 2)

@@ -12,9 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
 from console.environments.alfworld.household import (
+    APPLIANCE,
+    FIXED,
+    HOLDS,
+    KNIVES,
+    LAMPS,
     NOTHING_HAPPENS,
+    SLICEABLE,
+    TREATABLE,
     State,
     describe_receptacle,
     examine,

@@ -8,18 +8,22 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from console.environments.alfworld.catalogue import (
+from console.environments.alfworld.household import (
     ADJOINING,
     APPLIANCE,
     FIXED,
     FURNITURE,
     HOLDS,
     LAMPS,
+    MIDDLE_OF_THE_ROOM,
     OPENABLE,
     THINGS,
     TREATABLE,
+    Household,
+    HouseholdObject,
+    Receptacle,
+    sort_key,
 )
-from console.environments.alfworld.household import MIDDLE_OF_THE_ROOM, Household, HouseholdObject, Receptacle, sort_key
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 

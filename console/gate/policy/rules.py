@@ -16,8 +16,7 @@ from zoneinfo import ZoneInfo
 
 from console.auth.audit_log import Door
 from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_tools
-from console.gate.policy.results import NO_RESULTS, EarlierResults
-from console.gate.policy.tool_names import is_like, list_suffixes, names_suffix, names_tool
+from console.gate.policy.results import NO_RESULTS, EarlierResults, is_like, list_suffixes, names_suffix, names_tool
 from console.review.terms import OTHERS
 from console.trajectory.call_values import MAX_ARGUMENTS
 from console.trajectory.calls import (

@@ -19,8 +19,8 @@ from console import runs
 from console.analysis.statistics.uninspected import proportion_at_least
 from console.gate.policy import policy_store
 from console.gate.policy.replay import replay_policy
+from console.gate.policy.results import names_tool
 from console.gate.policy.rules import Policy, Rule, Then
-from console.gate.policy.tool_names import names_tool
 from console.language import counted
 from console.runs import is_current
 from console.trajectory import Label, from_json

@@ -19,7 +19,6 @@ from sqlmodel import Session
 
 from console.runs.export.answers import ALLOWED_CHECKS, ANSWERS, CORRECTIONS
 from console.runs.export.formats import Page
-from console.runs.export.next_trial import next_outcome, next_score, reasons_sent
 from console.runs.export.query import (
     CONDITION,
     OF_TRAJECTORY,
@@ -31,7 +30,10 @@ from console.runs.export.query import (
     ExportQuery,
     integer,
     json,
+    next_outcome,
+    next_score,
     number,
+    reasons_sent,
     record,
     text,
     time,

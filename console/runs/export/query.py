@@ -1,4 +1,4 @@
-"""Queries for an export: selects for the cells and rows, one range of ids at a time."""
+"""Queries for an export: selects for the cells and rows, one range of ids at a time, and columns about a next trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from sqlmodel import Session, col
 from sqlmodel import select as sql_select
 
 from console.runs.export.formats import Column, ColumnKind, Page
+from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
+from storage.tables import Table
 
 Open = Callable[[], AbstractContextManager[Session]]
 """A function that opens a session for one short read."""
@@ -50,7 +52,8 @@ PARTICIPANT: Any = bindparam("participant")
 """The code of the participant who owns a study's run, else null; looked up once, since all rows share the value."""
 
 
-_trajectory, _task = (tables.Table.metadata.tables[name] for name in ("trajectory", "task"))
+_tables = Table.metadata.tables
+_trajectory, _task = (_tables[name] for name in ("trajectory", "task"))
 OF_TRAJECTORY = (
     integer("trajectory_id", _trajectory.c.id),
     text("task_id", _task.c.task_key),
@@ -135,3 +138,25 @@ def _owner(session: Session, run: tables.Run) -> dict[str, str | None]:
         practice = sql_select(person.code).where(person.practice_run_id == run.id)
         condition, code = session.exec(arm).first() or (None, session.exec(practice).first())
     return {"study": name, "condition": condition, "participant": code}
+
+
+_decision, _verdict, _memory = (_tables[name] for name in ("decision", "verdict", "memory"))
+_next, _later = _trajectory.alias("next_trial"), _verdict.alias("next_verdict")
+_IS_NEXT = (_next.c.task_id == _trajectory.c.task_id, _next.c.trial == _trajectory.c.trial + 1)
+
+next_outcome, next_id = (
+    select(column).where(*_IS_NEXT).order_by(_next.c.id.desc()).limit(1).scalar_subquery()
+    for column in (_next.c.outcome, _next.c.id)
+)
+"""The outcome and the id of the task's next trial."""
+next_score: Any = (
+    select(func.max(_later.c.score))
+    .join(_next, _next.c.id == _later.c.trajectory_id)
+    .where(*_IS_NEXT, _later.c.detector == _verdict.c.detector, _later.c.kind == CheckpointKind.ACTION)
+    .scalar_subquery()
+)
+"""The highest score of the item's detector in the task's next trial."""
+reasons_sent: Any = (
+    select(_memory.c.rationale).where(_memory.c.decision_id == _decision.c.id).limit(1).scalar_subquery()
+)
+"""Whether the detector's reasons went to the agent with the feedback of the decision: sent or withheld."""

@@ -18,9 +18,7 @@ from console.studies.design.preregistration import bullets
 _OPEN = "To be filled in."
 
 
-def osf_fields(
-    design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = (), assumed: Assumptions | None = None
-) -> dict[str, str]:
+def osf_fields(design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = ()) -> dict[str, str]:
     """Return the text of each field, in the order of the template; `powers` give the rationale of the sample size."""
     people = len({place.number for place in places})
     asked = planned_contrasts(design)
@@ -38,7 +36,7 @@ def osf_fields(
         "Sample size": (
             f"{people} participants{_piloted(design)} and {task_count(design)} tasks, {design.tasks} per condition."
         ),
-        "Sample size rationale": _rationale(design, powers, assumed),
+        "Sample size rationale": _rationale(design, powers),
         "Stopping rule": " ".join([*procedure.describe_pilot(design), procedure.describe_exclusions(design)[-1]]),
         "Manipulated variables": bullets(
             (f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
@@ -60,11 +58,9 @@ def osf_fields(
     }
 
 
-def osf_preregistration(
-    design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = (), assumed: Assumptions | None = None
-) -> str:
+def osf_preregistration(design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = ()) -> str:
     """Return the fields as Markdown, one heading per field."""
-    fields = osf_fields(design, places, powers, assumed)
+    fields = osf_fields(design, places, powers)
     return "\n\n".join(f"## {name}\n\n{text or _OPEN}" for name, text in fields.items()) + "\n"
 
 
@@ -79,9 +75,9 @@ def _study_design(design: Design) -> str:
     return f"{compared}. {named or 'No factor varies'}. Participants and tasks are random samples."
 
 
-def _rationale(design: Design, powers: Sequence[Power], assumed: Assumptions | None) -> str:
+def _rationale(design: Design, powers: Sequence[Power]) -> str:
     if not powers:
         return _OPEN
     found = "; ".join(f"{one.contrast}: {one.power:.2f} with {one.participants} participants" for one in powers)
-    said = procedure.describe_assumptions(design, assumed or Assumptions(), powers[0].simulations)
+    said = procedure.describe_assumptions(design, Assumptions(), powers[0].simulations)
     return f"{said} Power: {found}."

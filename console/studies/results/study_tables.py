@@ -14,9 +14,9 @@ from sqlmodel import Session, col, select
 from console.runs import is_current
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
+from console.studies.results.adjudication import gold_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy
 from console.studies.results.data_dictionary import table_of
-from console.studies.results.ground_truth import gold_labels
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import DecisionKind, RunKind, Table

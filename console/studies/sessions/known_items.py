@@ -18,8 +18,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.detection.detectors import Detector, detector
-from console.environments.environment import TaskSpec
-from console.environments.task_briefing import brief_of
+from console.environments.environment import TaskSpec, brief_of
 from console.errors import BadInput
 from console.language import _, gettext_noop, speaking
 from console.review.simulated import Noise, ReviewCase, get_reviewer

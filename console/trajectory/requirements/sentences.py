@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from console.language import gettext_noop
-from console.trajectory.requirements.lines import (
+from console.trajectory.requirements import (
     Line,
     Quote,
     QuotePlace,
@@ -242,11 +242,11 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
     return translate(sentence).format(clause=clause, number=shown.step, shown=_shortened(shown))
 
 
-def explain_table(table: RequirementTable, pending: int, translate: Translate = str) -> str:
+def explain_table(table: RequirementTable, pending: int) -> str:
     """Return the sentences of a table, one per row: its violated requirements, or the reason why none is violated."""
     broken = table.having(Standing.BROKEN)
-    sentences = [explain_line(line, pending, translate) for line in broken[:_MOST]]
-    return "\n".join([*(sentences or [_without_broken(table, translate)]), *explain_dropped(table, translate)])
+    sentences = [explain_line(line, pending) for line in broken[:_MOST]]
+    return "\n".join([*(sentences or [_without_broken(table, str)]), *explain_dropped(table)])
 
 
 def explain_dropped(table: RequirementTable, translate: Translate = str) -> list[str]:

@@ -6,13 +6,3 @@ again. Each written file is recorded in the audit log with its digest, so that a
 
 from console.trials.case_file.contents import CaseFile, Section, gather
 from console.trials.case_file.writing import CheckedFile, check_case_file, make_case_file, write_case_file
-
-__all__ = [
-    "CaseFile",
-    "CheckedFile",
-    "Section",
-    "check_case_file",
-    "gather",
-    "make_case_file",
-    "write_case_file",
-]

@@ -9,7 +9,7 @@ import streamlit as st
 from console.auth.people import Identity
 from console.database import now_ms, reading, writing
 from console.language import _, digits, gettext_noop
-from console.review import saved_views
+from console.review import inbox
 from console.review.pending_items import PendingFilter
 from console.web.review.own_items import by_reviewer
 from console.web.run_picker import choose_run
@@ -104,7 +104,7 @@ def clear_filters() -> None:
 def show_views(identity: Identity) -> None:
     """Draw the menu of the person's saved views: select, remove, and save the present filter."""
     with reading() as session:
-        views = saved_views.list_views(session, identity.name)
+        views = inbox.list_views(session, identity.name)
     with st.popover(_("Views"), key="views"):
         for number, (name, query) in enumerate(views.items()):
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -134,11 +134,11 @@ def _save(identity: Identity) -> None:
     shown |= {"grouped": ["true"] if state.get("grouped") else []}
     query = {name: values for name, values in shown.items() if values}
     with writing() as session:
-        saved_views.save_view(session, identity.name, state["view-name"], query, now_ms())
+        inbox.save_view(session, identity.name, state["view-name"], query, now_ms())
     st.session_state["view-name"] = ""
 
 
 @by_reviewer
 def _remove(identity: Identity, name: str) -> None:
     with writing() as session:
-        saved_views.remove_view(session, identity.name, name)
+        inbox.remove_view(session, identity.name, name)

@@ -9,8 +9,7 @@ import pytest
 from console.actors import introspective
 from console.actors.introspective import read_alignment, read_plan, read_state, read_verdict
 from console.actors.move import ActorView
-from console.environments.environment import Environment
-from console.environments.going_back import NOTE, REFUSED
+from console.environments.environment import NOTE, REFUSED, Environment
 from console.llm.errors import ModelRefused
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting

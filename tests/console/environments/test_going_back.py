@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments import ENVIRONMENTS
-from console.environments.environment import Environment
-from console.environments.going_back import list_standing_steps, refusal
+from console.environments.environment import Environment, list_standing_steps, refusal
 from console.trajectory import Step
 from tests.oracles import shopping
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments import ENVIRONMENTS
-from console.environments.task_briefing import BRIEFS, brief_of
+from console.environments.environment import BRIEFS, brief_of
 
 GOLD = {
     "webshop": {"name": "Kettle Blue 1", "asin": "B001", "options": {"color": "blue", "size": "1 l"}},

@@ -17,10 +17,10 @@ from console.trajectory.requirements import (
     RequirementKind,
     RequirementTable,
     Standing,
-    find_quote,
     text_at,
     verify,
 )
+from tests.quotes import find_quote
 
 SEEN = Checkpoint(
     environment="generic",

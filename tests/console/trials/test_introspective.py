@@ -7,7 +7,7 @@ from console import runs
 from console.actors import Actor, Move, introspective
 from console.database import now_ms, reading, review_queue
 from console.environments import ENVIRONMENTS
-from console.environments.going_back import REFUSED
+from console.environments.environment import REFUSED
 from console.errors import Refused
 from console.llm.errors import ModelRefused
 from console.review import decisions

@@ -13,7 +13,8 @@ from console.detection.detectors.rules.tool_calls import is_told_before, unasked
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, is_identifying, stems, verb_stems
 from console.trajectory.calls import SHELLS
-from console.trajectory.effects import CHANGING, IRREVERSIBLE, UNREAD_CODE, Effect
+from console.trajectory.effects import CHANGING, Effect
+from console.trajectory.shell_effects import IRREVERSIBLE, UNREAD_CODE
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 
 _UNPROTECTS = PATTERNS["dangers.unprotects"]

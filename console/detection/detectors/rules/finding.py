@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.environments.evidence import EXACT, Evidence
-from console.environments.webshop.purchase import LEFT_OUT, PRICE_SHOWN
+from console.environments.evidence import Evidence
+from console.environments.webshop.purchase import EXACT, LEFT_OUT, PRICE_SHOWN
 from console.trajectory.messages import FIRST_WORDS
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
 from console.trajectory.strict_yaml import read_data

@@ -18,8 +18,8 @@ from console.detection.detectors.rules.finding import (
     quoted,
     terms_of_option,
 )
-from console.environments.evidence import EXACT, WORDS, Evidence, TermState
-from console.environments.webshop.purchase import BUYS, GENERIC, Choice
+from console.environments.evidence import WORDS, Evidence, TermState
+from console.environments.webshop.purchase import BUYS, EXACT, GENERIC, Choice
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered
 

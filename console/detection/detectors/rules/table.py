@@ -21,10 +21,10 @@ from console.detection.detectors.rules.finding import (
 from console.detection.detectors.rules.household import list_done
 from console.detection.detectors.rules.shopping import complete_phrase, is_tail
 from console.detection.detectors.rules.stated import is_excluding, runs_code, values_passed
-from console.environments.evidence import EXACT, Evidence, TermState
+from console.environments.evidence import Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
 from console.environments.tool_use import TracedCall, find_requests
-from console.environments.webshop.purchase import COLOUR_GROUP, GENERIC, OPTIONS_SHOWN
+from console.environments.webshop.purchase import COLOUR_GROUP, EXACT, GENERIC, OPTIONS_SHOWN
 from console.trajectory.effects import CHANGING, TURNS
 from console.trajectory.requirements import (
     Line,

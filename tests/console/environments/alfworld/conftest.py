@@ -6,18 +6,18 @@ from importlib.util import find_spec
 
 import pytest
 
-from console.environments.alfworld import catalogue
+from console.environments.alfworld import household as things_of
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO, furnish, task_setup
 
 REASON = "the optional extra `alfworld` is not installed"
 QUALITIES = {"clean": ("cleanable", "isClean"), "heat": ("heatable", "isHot"), "cool": ("coolable", "isCool")}
 TRAITS = {
-    "cleanable": catalogue.CLEANABLE,
-    "heatable": catalogue.HEATABLE,
-    "coolable": catalogue.COOLABLE,
-    "sliceable": catalogue.SLICEABLE,
-    "toggleable": catalogue.LAMPS,
-    "isReceptacleObject": catalogue.HOLLOW,
+    "cleanable": things_of.CLEANABLE,
+    "heatable": things_of.HEATABLE,
+    "coolable": things_of.COOLABLE,
+    "sliceable": things_of.SLICEABLE,
+    "toggleable": things_of.LAMPS,
+    "isReceptacleObject": things_of.HOLLOW,
 }
 
 
@@ -79,8 +79,8 @@ def problem(task):
     lines += [f"place{place} - location" for place in sorted({part.place for part in receptacles})]
     lines += [f"{identity(part)} - receptacle" for part in receptacles]
     lines += [f"{identity(thing)} - object" for thing in things]
-    lines += [f"{kind}Type - rtype" for kind in sorted({*catalogue.HOLDS})]
-    lines += [f"{kind}Type - otype" for kind in sorted(set().union(*catalogue.THINGS.values()))]
+    lines += [f"{kind}Type - rtype" for kind in sorted({*things_of.HOLDS})]
+    lines += [f"{kind}Type - otype" for kind in sorted(set().union(*things_of.THINGS.values()))]
     lines += [")", "(:init (atLocation agent1 place0) (= (total-cost) 0)"]
     lines += [line for part in receptacles for line in furniture_facts(part, things)]
     lines += [line for thing in things for line in thing_facts(thing, household)]
@@ -93,7 +93,7 @@ def furniture_facts(part, things):
     yield f"(receptacleAtLocation {identity(part)} place{part.place})"
     if part.openable:
         yield f"(openable {identity(part)})"
-    for kind in sorted({thing.kind for thing in things} & catalogue.HOLDS[part.kind]):
+    for kind in sorted({thing.kind for thing in things} & things_of.HOLDS[part.kind]):
         yield f"(canContain {part.kind}Type {kind}Type)"
 
 
@@ -103,7 +103,7 @@ def thing_facts(thing, household):
     yield f"(objectType {identity(thing)} {thing.kind}Type)"
     yield f"(inReceptacle {identity(thing)} {identity(source)})"
     yield f"(objectAtLocation {identity(thing)} place{source.place})"
-    if thing.kind not in catalogue.FIXED:
+    if thing.kind not in things_of.FIXED:
         yield f"(pickupable {identity(thing)})"
     for trait, kinds in TRAITS.items():
         if thing.kind in kinds:

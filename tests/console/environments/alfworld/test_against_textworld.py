@@ -7,8 +7,16 @@ from random import Random
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.catalogue import CLEANABLE, FIXED, HEATABLE, HOLDS, KNIVES, SLICEABLE
-from console.environments.alfworld.household import NOTHING_HAPPENS, initial_state
+from console.environments.alfworld.household import (
+    CLEANABLE,
+    FIXED,
+    HEATABLE,
+    HOLDS,
+    KNIVES,
+    NOTHING_HAPPENS,
+    SLICEABLE,
+    initial_state,
+)
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.tasks import furnish, task_setup
 from console.environments.alfworld.world import is_reached

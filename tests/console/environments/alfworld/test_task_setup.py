@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.catalogue import FIXED, HOLDS
+from console.environments.alfworld.household import FIXED, HOLDS
 from console.environments.alfworld.tasks import WORDINGS, TaskSetup, choices, task_setup
 from console.errors import BadInput
 from tests.later import Later

@@ -3,8 +3,7 @@
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.catalogue import ADJOINING, FURNITURE, HOLDS, THINGS
-from console.environments.alfworld.household import initial_state
+from console.environments.alfworld.household import ADJOINING, FURNITURE, HOLDS, THINGS, initial_state
 from console.environments.alfworld.tasks import WORDINGS, furnish, task_setup, tasks
 from console.environments.alfworld.world import is_reached
 from tests.later import Later

@@ -1,6 +1,6 @@
 """Names of checkpoints."""
 
-from console.studies.results.ground_truth import checkpoint_key
+from console.studies.results.adjudication import checkpoint_key
 
 
 def test_trial_0_has_the_short_name():

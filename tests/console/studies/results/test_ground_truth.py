@@ -6,7 +6,7 @@ from sqlmodel import col, select
 
 from console.database import reading
 from console.review.simulated.simulate import SimulationPlan, simulate
-from console.studies.results.ground_truth import gold_labels
+from console.studies.results.adjudication import gold_labels
 from console.trials import engine
 from console.trials.start import start_run
 from storage import tables

@@ -5,7 +5,7 @@ from sqlmodel import update
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
-from console.review import access, inbox, saved_views
+from console.review import access, inbox
 from console.review.pending_items import list_pending_items
 from console.runs import ingest
 from storage import tables
@@ -208,7 +208,7 @@ def test_a_view_without_a_name_is_refused_and_the_present_one_is_replaced(open_p
         at.text_input(key="view-name").input("one").run()
         at.button(key="save-view").click().run()
     with reading() as session:
-        assert saved_views.list_views(session, "Ada") == {"one": {"run": ["kettles"], "find": ["number 1"]}}
+        assert inbox.list_views(session, "Ada") == {"one": {"run": ["kettles"], "find": ["number 1"]}}
 
 
 def test_the_order_of_the_list_is_explained_while_the_most_urgent_items_are_first(open_page, kettles, words):

@@ -20,11 +20,11 @@ from console.trajectory.requirements import (
     RequirementKind,
     RequirementTable,
     Standing,
-    find_quote,
     verify,
 )
 from console.trajectory.requirements.sentences import explain_table
 from console.web.widgets.trajectory_view import presentation_html
+from tests.quotes import find_quote
 
 SEEN = Checkpoint(
     environment="generic",
