@@ -45,7 +45,7 @@ show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", 
 
 _CURRENT_INBOX = (
     '<style>[data-testid="stTopNavLink"][href$="/"]'
-    "{background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600}</style>"
+    "{background: light-dark(rgb(146 164 200 / 25%), rgb(163 179 199 / 25%)); font-weight: 600}</style>"
 )
 
 

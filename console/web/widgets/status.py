@@ -22,7 +22,7 @@ def budget_meter_html(cap: int | None, used: int, words: str = "", *, label: str
 
     The label stands behind the bar, so that the bars of several budgets align.
     """
-    name = f"<b>{plain(label)}</b> " if label else ""
+    name = f"{plain(label)}: " if label else ""
     if cap is None:
         words = plain(_("inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
         return f'<span class="ia-meter ia-unlimited"><span>{name}{words}</span></span>'

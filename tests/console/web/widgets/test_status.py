@@ -26,7 +26,7 @@ def test_it_says_what_is_used_and_left(parse, cap, used, words, state):
 def test_the_name_of_a_budget_stands_behind_its_bar(parse):
     assert (
         parse(budget_meter_html(50, 12, label="shop · trial 1")).text
-        == "shop · trial 1 12 of 50 inspections used, 38 left"
+        == "shop · trial 1: 12 of 50 inspections used, 38 left"
     )
 
 
