@@ -80,6 +80,8 @@ class Settings(BaseModel):
     """True if notices contain the action's arguments; otherwise notices contain only run, tool, agent and deadline."""
     log_format: Literal["text", "json"] = "text"
     """The format of the server's and the worker's log; `json` writes a line for each request and each message."""
+    traces: bool = False
+    """True if requests, checks, claims, decisions and jobs are OpenTelemetry spans, which hold no content."""
     oidc_metadata_url: str | None = None
     """The URL of the OpenID provider's metadata: its address with /.well-known/openid-configuration."""
     oidc_client_id: str | None = None

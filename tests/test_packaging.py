@@ -99,7 +99,9 @@ def test_the_lock_holds_each_requirement_in_a_version_that_fits(version):
     project, locked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"], _locked()
     here = {"python_version": version, "python_full_version": f"{version}.0", "sys_platform": "linux"}
     extras = [
-        one for extra in ("postgres", "oidc", "notices", "otlp") for one in project["optional-dependencies"][extra]
+        one
+        for extra in ("postgres", "oidc", "notices", "otlp", "traces")
+        for one in project["optional-dependencies"][extra]
     ]
     for wanted in map(Requirement, [*project["dependencies"], *extras]):
         held = [one for one, _ in locked[canonicalize_name(wanted.name)] if not one.marker or one.marker.evaluate(here)]

@@ -29,38 +29,25 @@ def list_keys(as_json: Json = False) -> None:
     """List the secrets with their age in days and the end of a replaced secret; no secret is shown."""
     at_ms = now_ms()
     with reading() as session:
-        rows: list[dict[str, Any]] = [
-            {
-                "kind": "agent",
-                "name": one.name,
-                "days": (at_ms - (one.token_ms or one.created_ms)) // (24 * _HOUR_MS),
-                "old_until": runs.iso(one.old_until_ms) if (one.old_until_ms or 0) > at_ms else None,
-            }
+        rows = [
+            _row("agent", one.name, (at_ms - (one.token_ms or one.created_ms)) // (24 * _HOUR_MS), one.old_until_ms)
             for one in agents.list_agents(session)
             if agents.status(one) == "active"
         ]
-        rows += [
-            {
-                "kind": "channel",
-                "name": str(one.id),
-                "days": None,
-                "old_until": runs.iso(one.old_until_ms) if (one.old_until_ms or 0) > at_ms else None,
-            }
-            for one in channels.list_channels(session)
-            if one.secret
-        ]
+        signed = [one for one in channels.list_channels(session) if one.secret]
+        rows += [_row("channel", str(one.id), None, one.old_until_ms) for one in signed]
     for kind, name in _FILES.items():
         if (path := path_of(name)).exists():
-            days = int(time.time() - path.stat().st_mtime) // 86_400
-            rows.append({"kind": kind, "name": name, "days": days, "old_until": None})
+            rows.append(_row(kind, name, int(time.time() - path.stat().st_mtime) // 86_400))
     in_settings = {"webhook": settings().webhook_secret, "api": settings().api_token}
     names = {"webhook": "INFERACT_WEBHOOK_SECRET", "api": "INFERACT_API_TOKEN"}
-    rows += [
-        {"kind": kind, "name": names[kind], "days": None, "old_until": None}
-        for kind, secret in in_settings.items()
-        if secret is not None
-    ]
+    rows += [_row(kind, names[kind]) for kind, secret in in_settings.items() if secret is not None]
     emit_table(rows, ("kind", "name", "days", "old_until"), as_json, empty="No secrets yet.")
+
+
+def _row(kind: str, name: str, days: int | None = None, old_until_ms: int | None = None) -> dict[str, Any]:
+    is_valid = (old_until_ms or 0) > now_ms()
+    return {"kind": kind, "name": name, "days": days, "old_until": runs.iso(old_until_ms) if is_valid else None}
 
 
 @app.command("rotate", epilog="Example: inferact keys rotate agent --name support-bot --overlap 24")

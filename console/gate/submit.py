@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console import runs
+from console.auth.spans import span
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import audit_draws
 from console.detection.detectors import Detector, Verdict, detector
@@ -86,6 +87,7 @@ class SubmitOptions:
         return self.beats and (not ruled.ruling.stays or (self.begins and self.timeout_ms is not None))
 
 
+@span("gate check")
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
     """Return the decision on a request, or a `Wait` for the decision.
 

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, delete, or_, select
 
 from console.auth import audit_log, groups, people
 from console.auth.people import name_key
+from console.auth.spans import span
 from console.errors import BadInput, Refused, Unknown
 from console.language import _
 from console.review.terms import GROUP
@@ -181,6 +182,7 @@ def claim_most_urgent(
     return _claim_in_order(queue, session, by_id, reviewer, now_ms, settles)
 
 
+@span("claim")
 def _claim_in_run(
     queue: Queue, run: tables.Run, trial: int, reviewer: str, now_ms: int, settles: bool, item_id: int | None = None
 ) -> Claim | NoClaim:

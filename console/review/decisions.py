@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlmodel import Session, col, select
 
 from console.auth.audit_log import Door
+from console.auth.spans import span
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
@@ -97,6 +98,7 @@ class ShownRecord:
     action_whole: bool = True
 
 
+@span("decide")
 def submit(
     queue: Queue,
     run: tables.Run,

@@ -9,11 +9,13 @@ import sys
 import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from console.auth import spans
 from console.settings import settings
 
 REQUEST_ID = "X-Request-ID"
@@ -26,7 +28,11 @@ _requests = logging.getLogger("console.requests")
 
 
 def set_up_logs() -> bool:
-    """Write the messages of this process as JSON to stderr if the setting `log_format` is `json`; return whether."""
+    """Write the messages of this process as JSON to stderr if the setting `log_format` is `json`; return whether.
+
+    Raise BadInput if the setting `traces` needs a package that is not installed.
+    """
+    spans.check_settings()
     if settings().log_format != "json":
         return False
     handler = logging.StreamHandler(sys.stderr)
@@ -65,21 +71,23 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given, started, status = Headers(scope=scope).get(REQUEST_ID, ""), time.perf_counter(), [500]
+        given, started = Headers(scope=scope).get(REQUEST_ID, ""), time.perf_counter()
         id = given if _GIVEN.fullmatch(given) else secrets.token_hex(8)
+        about: dict[str, Any] = {"method": scope["method"], "path": mask_path(scope["path"]), "status": 500}
+        attributes = {"http.request.method": about["method"], "url.path": about["path"], "request.id": id}
         token = _current.set(id)
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status[0] = message["status"]
+                about["status"] = attributes["http.response.status_code"] = message["status"]
                 MutableHeaders(scope=message)[REQUEST_ID] = id
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_id)
+            with spans.span(about["method"], attributes):
+                await self._app(scope, receive, send_with_id)
         finally:
-            took_ms = round((time.perf_counter() - started) * 1_000, 1)
-            about = {"method": scope["method"], "path": mask_path(scope["path"]), "status": status[0], "ms": took_ms}
+            about["ms"] = round((time.perf_counter() - started) * 1_000, 1)
             _requests.info("request", extra={"request": about})
             _current.reset(token)
 

@@ -17,6 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 
 from console import runs
+from console.auth.spans import span
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
@@ -111,7 +112,8 @@ class Presence:
         """Record the job while the block runs, and the reason if the block fails."""
         self._record(name)
         try:
-            yield
+            with span("job"):
+                yield
         except Exception as failed:
             self._record("", str(failed) or type(failed).__name__)
             raise
