@@ -39,7 +39,7 @@ def test_killed_processes_neither_lose_nor_double_anything(url, stock, tmp_path)
 
 
 # The judge reads notes and snapshots in the same way on both databases; one of them shows that it looks.
-@pytest.mark.parametrize("wrong", [Unpaid, Hasty])
+@pytest.mark.parametrize("wrong", [pytest.param(Unpaid, marks=pytest.mark.at_length), Hasty])
 @BOTH_AT_LENGTH
 def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wrong):
     stock(url, 3_000)
