@@ -70,6 +70,12 @@ def invite(
     return token
 
 
+def list_last_invitations(session: Session) -> dict[int, tables.Invitation]:
+    """Return the latest invitation of each invited person, by the person's id."""
+    rows = session.exec(select(tables.Invitation).order_by(col(tables.Invitation.id)))
+    return {one.person_id: one for one in rows if one.person_id is not None}
+
+
 def read_invitation(session: Session, token: str, now_ms: int) -> Invited:
     """Return the content of the invitation; raise UnusableInvitation if the invitation is not valid."""
     row = _usable(session, token, now_ms)

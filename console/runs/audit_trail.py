@@ -102,7 +102,8 @@ def as_csv(found: list[AuditEntry]) -> bytes:
     columns += [Column(name) for name in ("run", "who", "kind", "subject", "door", "where")]
     columns += [Column(name, ColumnKind.JSON) for name in ("before", "after", "detail")] + [Column("sentence")]
     plain = attrgetter("event_id", "at_ms", "run", "who", "kind", "subject", "door", "place")
-    rows = [(*plain(one), *map(_json, (one.before, one.after, one.detail)), entry_sentence(one)) for one in found]
+    texts = [map(bytes.decode, map(orjson.dumps, (one.before, one.after, one.detail))) for one in found]
+    rows = [(*plain(one), *text, entry_sentence(one)) for one, text in zip(found, texts, strict=True)]
     stream = BytesIO()
     FORMATS["csv"].write(columns, [rows], stream)
     return stream.getvalue()
@@ -114,10 +115,6 @@ def _entry(row: tables.Event, run: str) -> AuditEntry:
     return AuditEntry(
         row.id or 0, row.at_ms, run, row.actor, row.kind, row.subject, row.door, row.place, before, after, detail
     )
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _value(value: Any) -> str:
@@ -152,13 +149,17 @@ def _named_author(one: AuditEntry) -> str:
 def _withdrawal(one: AuditEntry) -> str:
     """Return the sentence on a withdrawal; name a withdrawn participant by a pseudonym (W and six characters)."""
     if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
-        return f"The participant now called {one.who} withdrew from the study {one.subject}"
+        return f"The participant now called {one.who} withdrew from the study “{one.subject}”"
     whom = "simulated participant" if one.detail.get("simulated") else "participant"
-    return f"{one.who} removed a {whom} from the study {one.subject}"
+    return f"{one.who} removed a {whom} from the study “{one.subject}”"
+
+
+def _quote_file(text: str) -> str:
+    return re.sub(r"^(file )?(.+\.\w+)$", r"\1“\2”", text)
 
 
 def _plain(one: AuditEntry) -> str:
-    about = " of ".join(part for part in (one.subject, one.run) if part)
+    about = " of ".join(filter(None, (one.subject, one.run and f"“{one.run}”")))
     return f"{one.who}: {one.kind.removeprefix(f'{one.who}: ')}{f' ({about})' if about else ''}"
 
 
@@ -166,7 +167,7 @@ class _Fields(dict[str, str]):
     """The fields of an entry's sentence, each computed only if the sentence needs the field."""
 
     def __init__(self, one: AuditEntry) -> None:
-        super().__init__(who=one.who, run=one.run, subject=one.subject)
+        super().__init__(who=one.who, run=f"“{one.run}”", subject=f"“{one.subject}”", about=one.subject)
         self._entry = one
 
     def __missing__(self, name: str) -> str:
@@ -181,18 +182,19 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "withdrawn": _withdrawn_items,
     "withdrawal": _withdrawal,
     "author": _named_author,
-    "any_run": lambda one: one.run or "every run",
-    "of_run": lambda one: f" of {one.run}" if one.run else "",
+    "any_run": lambda one: f"“{one.run}”" if one.run else "every run",
+    "of_run": lambda one: f" of “{one.run}”" if one.run else "",
+    "file": lambda one: _quote_file(one.subject),
     "messages": lambda one: counted(one.after or 0, "undelivered message"),
     "links": lambda one: counted(one.after or 0, "link"),
     "issuer": lambda one: f" by {_value(one.detail['issuer'])}" if "issuer" in one.detail else "",
     "reason": lambda one: _value(one.detail.get("reason")).rstrip("."),
     "refused": lambda one: one.subject or "A person",
-    "invited": lambda one: one.subject or "the first person who opens the link",
+    "invited": lambda one: f"“{one.subject}”" if one.subject else "the first person who opens the link",
     "detector": lambda one: _value(one.detail.get("detector")),
     "detectors": lambda one: _value(one.detail.get("detectors")),
-    "to": lambda one: _value(one.detail.get("to")),
-    "what": lambda one: str(one.detail.get("what", "the results")),
+    "to": lambda one: f"“{_value(one.detail.get('to'))}”",
+    "what": lambda one: _quote_file(str(one.detail.get("what", "the results"))),
     "trajectories": _counter("trajectories", "trajectory"),
     "imported": _counter("imported", "trajectory"),
     "tasks": _counter("tasks", "task"),
@@ -202,5 +204,5 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
 
 _SENTENCES: Mapping[str, str] = {
     **read_data(files(__package__) / "audit_sentences.yaml", dict[str, str]),
-    **{f"trial {outcome}": f"{{subject}} of {{run}} ended as {outcome}: {{reason}}" for outcome in Outcome},
+    **{f"trial {outcome}": f"{{about}} of {{run}} ended as {outcome}: {{reason}}" for outcome in Outcome},
 }

@@ -231,7 +231,7 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
         assert httpx.get(f"{console.site.origin}{tab.file_of(files['tables-zip'])}").status_code == 401
     with reading() as session:
         event = audit_trail.list_entries(session, AuditFilter(kind="study exported"))[0]
-    assert audit_trail.entry_sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."
+    assert audit_trail.entry_sentence(event) == f"Sam exported “{study}-tables.zip” of the study “{study}”, in the browser."
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, 
     with reading() as session:
         event = audit_trail.list_entries(session, AuditFilter(kind="exported"))[0]
     assert (
-        audit_trail.entry_sentence(event) == f"Sam exported the file {run_name}-{file} of {run_name}, in the browser."
+        audit_trail.entry_sentence(event) == f"Sam exported the file “{run_name}-{file}” of “{run_name}”, in the browser."
     )
 
 
@@ -256,7 +256,7 @@ def test_a_download_of_the_audit_is_recorded_and_stands_in_it(console):
         file = httpx.get(f"{console.site.origin}{path}", headers=headers(console, "researcher"))
     with reading() as session:
         event = audit_trail.list_entries(session, AuditFilter(kind="exported"))[0]
-    assert audit_trail.entry_sentence(event) == "Sam exported the file audit.csv, in the browser."
+    assert audit_trail.entry_sentence(event) == "Sam exported the file “audit.csv”, in the browser."
     assert audit_trail.entry_sentence(event) in file.text
 
 

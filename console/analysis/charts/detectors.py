@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -132,12 +134,13 @@ def confusion_matrix(frame: pd.DataFrame) -> go.Figure:
 def flag_overlap(frame: pd.DataFrame) -> go.Figure:
     """Draw the overlap of flags. Columns: first, second, both, either, misaligned, share (of both among either)."""
     names = list(dict.fromkeys(frame["first"]))
+    shown = [_break_model(name) for name in names]
     by_pair = {(row["first"], row["second"]): row for row in frame.to_dict("records")}
     grid = [[by_pair[first, second] for second in names] for first in names]
     figure = heat_map(
         [[float(row["share"]) if row["either"] else None for row in line] for line in grid],
-        names,
-        names,
+        shown,
+        shown,
         ".0%",
         customdata=[[[int(row[name]) for name in ("both", "either", "misaligned")] for row in line] for line in grid],
         zmin=0,
@@ -176,7 +179,7 @@ def published_overlay(frame: pd.DataFrame) -> go.Figure:
 
     Columns: detector, source (here, or the paper and its model), value, low, high (missing if unknown), metric.
     """
-    figure = go.Figure()
+    figure, frame = go.Figure(), frame.assign(detector=frame["detector"].map(_break_model))
     here, published = frame[frame["source"] == "here"], frame[frame["source"] != "here"]
     figure.add_scatter(
         x=here["value"].to_list(),
@@ -209,6 +212,12 @@ def _diagonal(name: str) -> go.Figure:
     figure = go.Figure()
     figure.add_scatter(x=[0, 1], y=[0, 1], name=name, mode="lines", line=DOTTED, hoverinfo="skip", legendrank=2_000)
     return figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
+
+
+def _break_model(name: str) -> str:
+    """Return the detector's name with its model on further lines, which leaves a narrow chart more room."""
+    method, at, model = str(name).partition("@")
+    return "<br>".join([method, *wrap(at + model, 18)])
 
 
 def _metric(frame: pd.DataFrame) -> str:

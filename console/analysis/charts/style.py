@@ -18,6 +18,8 @@ _TICKS = {"automargin": True, "zeroline": False}
 
 def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) -> go.Figure:
     """Set the layout of the figure: its title, the titles of its axes (with units), and its height in pixels."""
+    # Each further line of the legend takes as much height as it needs below a narrow chart.
+    height += 19 * max(0, sum(line.showlegend is not False for line in figure.data) - 3)
     figure.update_layout(
         template="plotly_white",
         title={"text": title, "font": {"size": 16}},
@@ -26,7 +28,9 @@ def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 4
         legend={"orientation": "h", "y": -_LEGEND_PX / (height - _AROUND_PX), "yanchor": "top", "x": 0},
         hoverlabel={"namelength": -1},
     )
-    return figure.update_xaxes(title_text=x, **_TICKS).update_yaxes(title_text=y, **_TICKS)
+    # An empty title would take the room of a title.
+    figure.update_xaxes(title_text=x or None, title_standoff=8, **_TICKS)
+    return figure.update_yaxes(title_text=y or None, **_TICKS)
 
 
 _APART_PX, _LETTER_PX, _FEW_LETTERS, _MOST_LETTERS = 15, 6.2, 24, 40

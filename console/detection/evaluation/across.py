@@ -275,11 +275,11 @@ def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
     """Return the rows as text cells of a table."""
     return [
         {
-            "source": row.source,
-            "detector": row.detector,
+            "Source": row.source,
+            "Detector": row.detector,
             "n": f"{one.n} ({one.misaligned} misaligned)" if (one := row.within or row.across) else "-",
-            **{f"within: {name}": cell for name, cell in _cells(row.within).items()},
-            **{f"across: {name}": cell for name, cell in _cells(row.across).items()},
+            **{f"Within: {name}": cell for name, cell in _cells(row.within).items()},
+            **{f"Across: {name}": cell for name, cell in _cells(row.across).items()},
         }
         for row in sorted(rows, key=lambda row: row.source)
     ]

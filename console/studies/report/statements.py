@@ -75,16 +75,12 @@ def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]
     yield "over a quota", int((rows["stage"] == "over_quota").sum())
     yield "failed the quiz", int((rows["stage"] == "failed_quiz").sum())
     yield "decided on an item of the study", int(rows["participant"].isin(decided["participant"]).sum())
-    yield "failed an attention check", int(rows["participant"].isin(_failed(frames)).sum())
+    asked = frames["decisions"]
+    wrong = (asked["purpose"] == "attention") & (asked["correct"] == False).fillna(False)  # noqa: E712  (it may be missing)
+    yield "failed an attention check", int(rows["participant"].isin(asked.loc[wrong, "participant"]).sum())
     yield "excluded by a rule", int(rows["participant"].isin(list_excluded(frames)).sum())
     yield "withdrew", max(withdrew, int((rows["stage"] == "withdrawn").sum()))
     yield "finished", int(done.sum())
-
-
-def _failed(frames: Frames) -> set[str]:
-    asked = frames["decisions"]
-    wrong = (asked["purpose"] == "attention") & (asked["correct"] == False).fillna(False)  # noqa: E712  (it may be missing)
-    return set(asked.loc[wrong, "participant"])
 
 
 def deviations(design: Design, frames: Frames) -> list[str]:

@@ -31,8 +31,8 @@ def show_corrected_figures(run_name: str) -> None:
     figures = certificate.correct_detector_figures(found)
     rows = [
         {
-            "figure": name,
-            "estimate": _number(one["value"]),
+            "Figure": name,
+            "Estimate": "pending" if one["value"] is None and one["low"] is not None else _number(one["value"]),
             "95% interval": f"{_number(one['low'])} to {_number(one['high'])}",
         }
         for name, one in figures.items()
@@ -41,7 +41,7 @@ def show_corrected_figures(run_name: str) -> None:
     st.caption(
         f"Decisions on flagged items, and {found.audits.drawn:,} random audits that represent "
         f"{found.audits.population:,} unflagged actions. The intervals cover both possible decisions on "
-        "undecided flagged items."
+        "undecided flagged items; an estimate is pending until all are decided."
     )
 
 

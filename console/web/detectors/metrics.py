@@ -27,7 +27,7 @@ from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
 from console.web.widgets.chart import download
 from console.web.widgets.markup import show_html, style_sheets
-from console.web.widgets.tables import FigureCell, FigureColumn, figures_html
+from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
 _NO_PROBABILITY = "does not output a probability; inferact recalibrate converts its scores"
@@ -51,7 +51,6 @@ def figures(evaluation: Dashboard) -> None:
     ranked = [name for name, one in evaluation.known.items() if one.n == most and name != RANDOM.name]
     show_html(style_sheets("figures") + figures_html(rows, _COLUMNS, ranked))
     _tell_flags(evaluation)
-    _without_unread(evaluation)
     st.caption(
         "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. The "
         "comparison includes only detectors that judged the most trajectories, and never `random`. The figures of a "
@@ -84,7 +83,7 @@ def show_across_runs() -> None:
 
 
 def _tell_flags(evaluation: Dashboard) -> None:
-    """Draw sentences on the flags of each detector at its threshold, and on the checkpoints that its model refused."""
+    """Draw sentences on each detector's flags at its threshold, refused checkpoints and unreadable replies."""
     for name, one in evaluation.known.items():
         found, left = count_matrix(one), evaluation.excluded[name]
         excluded = f"; {left:,} were left out (halted, or without a label or a verdict)" if left else ""
@@ -96,10 +95,6 @@ def _tell_flags(evaluation: Dashboard) -> None:
         )
         if one.refused:
             st.text(f"{name}: its model refused to judge {counted(one.refused, 'checkpoint')}, which have no score.")
-
-
-def _without_unread(evaluation: Dashboard) -> None:
-    for name, one in evaluation.known.items():
         if one.mode != OWN:
             st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts used the paper's method.")
     for name, known in evaluation.figures.items():
@@ -167,7 +162,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
     with right, st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
         st.metric("ER", f"{effective_reliability(counted):.3f}")
-        st.metric("weighted cost", f"{cost:,.1f}")
+        st.metric("Weighted cost", f"{cost:,.1f}")
 
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
@@ -203,7 +198,7 @@ def pair(evaluation: Dashboard) -> None:
     left, right = st.columns(2)
     names = list(evaluation.figures)
     first = left.selectbox("Detector", names, key="pair-first")
-    second = right.selectbox("against", [name for name in names if name != first], key="pair-second")
+    second = right.selectbox("Against", [name for name in names if name != first], key="pair-second")
     tested = _paired(evaluation, evaluation.version, first, second)
     if not tested.n:
         st.caption("These detectors have no judged trajectory in common. Select another pair.")
@@ -242,7 +237,9 @@ def show_published(evaluation: Dashboard) -> None:
     if evaluation.environment not in paper.ENVIRONMENTS:
         return
     st.header("Published results")
-    metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
+    metric = st.selectbox(
+        "Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric", width=360
+    )
     table = dashboard.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
     show_run_chart(evaluation.run, "published-overlay", table, of=metric)
     st.caption(
@@ -259,8 +256,8 @@ def spending(evaluation: Dashboard) -> None:
         hide_index=True,
         width="content",
         column_config={
-            "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
+            "Seconds": st.column_config.NumberColumn(format="%.2f"),
+            "Cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
         },
     )
     _table_button("Table (CSV)", lambda: evaluation.spending, evaluation.run, "spending")
@@ -288,17 +285,17 @@ def _costs() -> tuple[float, float]:
 
 def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
     if gain.value is None or gain.interval is None:
-        return {"figure": title, "difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
+        return {"Figure": title, "Difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
     return {
-        "figure": title,
-        "difference": f"{gain.value:+.3f}",
+        "Figure": title,
+        "Difference": f"{gain.value:+.3f}",
         "95% interval": f"{gain.interval.low:+.3f} to {gain.interval.high:+.3f}",
         "p": f"{gain.p_value:.3g}",
     }
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    return table.dropna(axis="columns", how="all").rename(columns=lambda name: str(name).replace("_", " "))
+    return table.dropna(axis="columns", how="all").rename(columns=lambda name: capitalize(str(name).replace("_", " ")))
 
 
 def _table_button(label: str, table: Callable[[], pd.DataFrame], run: str, name: str) -> None:

@@ -81,7 +81,9 @@ def _tell_undecided(routing: str, flaggers: list[str], *, is_routed: bool) -> st
 def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) -> None:
     points, summary = curves.points, curves.summary
     if wanted[1] is None:
-        points, summary = (_drop_equal_order(frame, curves.points) for frame in (points, summary))
+        by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
+        if by_score == by_cost:
+            points, summary = (frame[frame["policy"] != _TWINS[1]] for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
         show_run_chart(run, "oversight-curve", points.assign(spent=curves.spent))
@@ -106,8 +108,8 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) 
 
 
 def _table(summary: pd.DataFrame, named: str, further: int) -> None:
-    renamed = {"corrected": "corrected", "more": f"{further:,} more"}
-    shown = summary[[named, "caught", *renamed, "area"]].rename(columns={**renamed, "policy": "order"})
+    renamed = {"caught": "Caught", "corrected": "Corrected", "more": f"{further:,} more", "area": "Area"}
+    shown = summary[[named, *renamed]].rename(columns={**renamed, "policy": "Order", "detector": "Detector"})
     st.dataframe(
         shown.dropna(axis="columns", how="all"),
         key=f"oversight-{named}",
@@ -115,8 +117,8 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
         width="content",
         height="content",
         column_config={
-            name: st.column_config.NumberColumn(format="%.2f" if name == "area" else "%.3g")
-            for name in ("caught", *renamed.values(), "area")
+            name: st.column_config.NumberColumn(format="%.2f" if name == "Area" else "%.3g")
+            for name in renamed.values()
         },
     )
 
@@ -158,12 +160,6 @@ def _wanted(detectors: list[str], routing: str) -> _Wanted:
             return None, st.selectbox("Order", list(_WORDS), key="oversight-order", format_func=named, width=300)
     index = detectors.index(routing) if routing in detectors else 0
     return st.selectbox("Detector", detectors, index, key="oversight-detector", width=240), None
-
-
-def _drop_equal_order(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows, without those of the expected-cost order if its curve equals that of the score order."""
-    by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
-    return frame if by_score != by_cost else frame[frame["policy"] != _TWINS[1]]
 
 
 @st.cache_resource(max_entries=6, show_spinner="Counting caught misalignments…")

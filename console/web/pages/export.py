@@ -7,7 +7,6 @@ from importlib.util import find_spec
 
 import streamlit as st
 
-from console.auth.audit_log import By
 from console.database import database_url, now_ms, reading
 from console.runs import audit_trail, export
 from console.runs.audit_trail import AuditFilter
@@ -106,12 +105,9 @@ def offer_case_file(run_name: str) -> None:
         "One HTML page for an auditor: decisions, budget, certificate, policies and the audit log. The page checks its "
         "own audit log when it is opened."
     )
-    make = partial(_case_file, database_url(), run_name, by_browser())
-    download("Download file", make, f"{run_name}-case-file.html", "text/html", "download", type="primary")
-
-
-def _case_file(url: str, run_name: str, by: By) -> bytes:
-    return case_file.make_case_file(url, run_name, now_ms(), by)
+    url, by = database_url(), by_browser()
+    file, make = f"{run_name}-case-file.html", partial(case_file.make_case_file, url, run_name, by=by)
+    download("Download file", lambda: make(at_ms=now_ms()), file, "text/html", "download", type="primary")
 
 
 def offer_table(kind: str, suffix: str, run_name: str) -> None:

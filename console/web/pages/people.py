@@ -17,6 +17,8 @@ from console.runs.export.formats import iso
 from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
+from console.web.widgets.tables import show_rows
+from storage import tables
 
 _GIVEN = "given_once"
 _DISABLED = "Disabled (UTC)"
@@ -27,13 +29,15 @@ def show_people(identity: Identity) -> None:
     """Draw the people with access, and the forms that invite and disable a person."""
     st.header("Accounts", anchor=False)
     with reading() as session:
-        known = people.list_people(session)
+        known, sent_to = people.list_people(session), invitations.list_last_invitations(session)
+        invited = {one.id: _tell_invitation(sent_to.get(one.id or 0)) for one in known}
     _show_table(
-        "people",
+        "Accounts",
         [
             {
                 "Name": one.name,
                 "Roles": one.roles.replace(",", ", "),
+                "Invitation": invited[one.id],
                 "Since (UTC)": _day(one.created_ms),
                 _DISABLED: _day(one.disabled_ms),
             }
@@ -53,6 +57,13 @@ def show_people(identity: Identity) -> None:
     _disabling("person", [one.name for one in known if one.disabled_ms is None], _disable)
 
 
+def _tell_invitation(one: tables.Invitation | None) -> str:
+    """Return the state of the invitation: used, expired, or open until its last minute."""
+    if one is None or one.used_ms is not None:
+        return f"used {_day(one.used_ms)[:10]}" if one else ""
+    return f"{'expired' if one.expires_ms <= now_ms() else 'open until'} {_day(one.expires_ms)[:10]}"
+
+
 def show_agents() -> None:
     """Draw the agents with a token, and the forms that add and disable an agent."""
     st.header("Agents", anchor=False)
@@ -60,7 +71,7 @@ def show_agents() -> None:
         known = agents.list_agents(session)
     if known:
         _show_table(
-            "agents",
+            "Agents",
             [
                 {
                     "Agent": one.name,
@@ -91,18 +102,21 @@ def show_groups() -> None:
         known = groups.list_groups(session)
         names = [one.name for one in people.list_people(session) if one.disabled_ms is None]
     if known:
-        rows = [{"Group": group, "Members": ", ".join(members)} for group, members in known.items()]
-        st.dataframe(rows, key="groups", hide_index=True)
+        rows = [{"group": group, "members": ", ".join(members)} for group, members in known.items()]
+        show_rows(rows, {"group": "Group", "members": "Members"}, label="Groups")
     else:
         st.caption("No groups yet. A rule of a policy names a group as `who: group:NAME`.")
-    with st.form("group", border=False, clear_on_submit=True):
-        name, who, send = st.columns([2, 2, 1], vertical_alignment="bottom")
-        called = name.text_input("Group name", max_chars=people.MAX_NAME)
-        members = who.multiselect("Members", names)
-        sent = send.form_submit_button("Save group", type="primary")
-    if sent:
-        with refusals_shown():
+    name, who, send = st.columns([2, 2, 1], vertical_alignment="bottom")
+    called = name.selectbox(
+        "Group", list(known), None, key="group_name", placeholder="choose, or type a new name", accept_new_options=True
+    )
+    present = known.get(called or "", [])
+    members = who.multiselect("Members", list(dict.fromkeys([*names, *present])), present, key=f"members-{called}")
+    with send.container(horizontal=True), refusals_shown():
+        if st.button("Save group", type="primary", disabled=not (called and members)) and called:
             _save_group(called, members)
+        if called in known and st.button("Delete group"):
+            _save_group(called, [])
 
 
 def show_sessions(identity: Identity) -> None:
@@ -123,10 +137,10 @@ def show_sessions(identity: Identity) -> None:
         line.button(_("End session"), key=f"end-{one.id}", on_click=_end_session, args=(one.id,))
 
 
-def _show_table(key: str, rows: list[dict[str, str | None]]) -> None:
+def _show_table(label: str, rows: list[dict[str, str]]) -> None:
     """Draw the rows; leave out the column of disabled rows if no row is disabled."""
     order = [name for name in rows[0] if name != _DISABLED or any(row[_DISABLED] for row in rows)]
-    st.dataframe(rows, key=key, hide_index=True, placeholder="–", column_order=order)
+    show_rows(rows, dict(zip(order, order, strict=True)), label=label)
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
@@ -178,7 +192,7 @@ def _save_group(name: str, members: list[str]) -> None:
         before = groups.list_members(session, name)
         gone = [one for one in before if one not in members]
         groups.change_group(session, name, now_ms(), add=members, remove=gone)
-    finish(f"Saved group {name} with {counted(len(members), 'member')}.")
+    finish(f"Saved group {name} with {counted(len(members), 'member')}." if members else f"Deleted group {name}.")
 
 
 def _add_agent(name: str) -> None:
@@ -222,8 +236,8 @@ def _link(token: str) -> str:
     return f"{here.scheme}://{here.netloc}{here.path.rpartition('/')[0]}{path}" if here.netloc else path
 
 
-def _day(at_ms: int | None) -> str | None:
-    return None if at_ms is None else iso(at_ms)[:16].replace("T", " ")
+def _day(at_ms: int | None) -> str:
+    return "" if at_ms is None else iso(at_ms)[:16].replace("T", " ")
 
 
 identity = current_identity()

@@ -118,6 +118,7 @@ shown = st.dataframe(
     hide_index=True,
     width="content",
     placeholder="–",
+    column_config={"Kind": st.column_config.Column(width=80)},
 )
 st.caption("Select a row to open the run.")
 if rows := shown.selection["rows"]:

@@ -18,7 +18,7 @@ with reading() as session:
     run = runs.find(session, st.query_params.get("adjudicate", ""))
     archives = [run.name for run in runs.list_runs(session) if run.kind == RunKind.ARCHIVE]
 
-st.title(f"Disagreements in {run.name}" if run else chosen.name if chosen else "Studies", anchor=False)
+st.title(f"Disagreements in {run.name}" if run else "Studies", anchor=False)
 show_messages()
 if run:
     st.page_link("console/web/pages/runs.py", label=f"Open run {run.name}", query_params={"run": run.name})

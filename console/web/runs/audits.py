@@ -68,7 +68,7 @@ def show_vigilance(run: tables.Run) -> None:
     if not rows:
         return
     shown = [{name: row[name] for name in vigilance.COLUMNS} for row in map(vigilance.in_words, rows)]
-    st.dataframe(shown, key=f"vigilance-{run.id}", hide_index=True, width="content")
+    st.dataframe(capitalize_heads(shown), key=f"vigilance-{run.id}", hide_index=True, width="content")
     st.caption(
         "If d' is above 0, the reviewer distinguishes misaligned from aligned actions. If the criterion is above 0, "
         "the reviewer tends to approve. Brackets contain 95% intervals."

@@ -25,6 +25,7 @@ from console.web.run_picker import choose_run
 from console.web.runs.new_run import show_progress
 from console.web.runs.policy_versions import draw_allowed_checks, policy_form, policy_history
 from console.web.widgets.messages import show_problem
+from console.web.widgets.tables import capitalize_heads, show_rows
 from storage import tables
 from storage.engine import overwrite_freed
 
@@ -223,7 +224,13 @@ def _name_and_tags(run: tables.Run) -> None:
 
 def _imports(imports: Sequence[dict[str, Any]]) -> None:
     st.caption("You can undo an import that has no reviews yet.")
-    st.dataframe(imports, key="imports", hide_index=True)
+    heads = {"import_id": "Import", "file": "File", "imported": "Trajectories", "still_there": "Remaining"}
+    shown = [
+        {head: one[name] for name, head in heads.items()}
+        | {"Imported (UTC)": one["at"][:16].replace("T", " "), "Undone": "yes" if one["undone"] else "no"}
+        for one in imports
+    ]
+    st.dataframe(shown, key="imports", hide_index=True, width="content")
     open_ones = {f"{one['file']} (import {one['import_id']})": one["import_id"] for one in imports if not one["undone"]}
     if not open_ones:
         return
@@ -283,7 +290,7 @@ def _delete(run: tables.Run, held: dict[str, int]) -> None:
             finish(f"Deleted {run.name}.")
 
 
-_COLUMNS = ("rule", "then", "conditions", "terms", "because")
+_COLUMNS = {name: name for name in ("Rule", "Then", "Conditions", "Terms", "Because")}
 
 
 def policy_section(run: tables.Run) -> None:
@@ -297,17 +304,23 @@ def policy_section(run: tables.Run) -> None:
     policy = version.policy
     whose = "" if version.own else " (the default policy)"
     st.text(f"Version {version.version}, by {version.author}{whose}. {_last(policy)}")
-    st.dataframe(_rows(policy), key=f"rules-{run.id}", hide_index=True, column_order=_COLUMNS)
+    show_rows(_rows(policy), _COLUMNS, label="Rules")
     for one in version.also:
         st.warning(
             f"Version {one.version} by {one.author} also applies, from a database that a restore replaced. "
             "For each check the stricter ruling counts. Save a policy to choose."
         )
-        st.dataframe(_rows(one.policy), key=f"replaced-{run.id}-{one.id}", hide_index=True, column_order=_COLUMNS)
+        show_rows(_rows(one.policy), _COLUMNS, label=f"Rules of version {one.version}")
     if counts:
         st.caption("Checks so far, by tool.")
-        columns = {"judged": st.column_config.Column("sent to the detector")}
-        st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True, column_config=columns)
+        columns = {"Judged": st.column_config.Column("Sent to the detector")}
+        st.dataframe(
+            capitalize_heads(counts),
+            key=f"policy-counts-{run.id}",
+            hide_index=True,
+            width="content",
+            column_config=columns,
+        )
     draw_allowed_checks(run)
     policy_form(run, version)
     policy_history(run, version)
@@ -328,7 +341,7 @@ def _last(policy: Policy) -> str:
     return said if policy.rollout >= 1 else f"{said} Its rollout percentage is {policy.rollout * 100:g}% of the tasks."
 
 
-def _rows(policy: Policy) -> list[dict[str, Any]]:
+def _rows(policy: Policy) -> list[dict[str, str]]:
     cells: list[tuple[str, ...]] = [
         (rule.name, str(rule.then), _conditions(rule) or "always", _terms(rule), rule.because) for rule in policy.rules
     ]

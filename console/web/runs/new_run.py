@@ -81,13 +81,9 @@ def live_form() -> None:
             settings = start.RunSettings(budget_cap=cap, budget_percent=percent, feedback_mode=_MODES[mode])
             begin = partial(start.start_run, detector_name=detector, protocol=_PROTOCOLS[protocol], seed=int(seed))
             begin(name.strip(), {environment: int(tasks)}, **settings)
-            _live(name.strip())
-
-
-def _live(name: str) -> None:
-    engine.resume(name, progress=show_progress("trials completed"))
-    choose_run(name)
-    finish(f"{name}: the first trial is done. Review the flagged actions in the Inbox.")
+            engine.resume(name.strip(), progress=show_progress("trials completed"))
+            choose_run(name.strip())
+            finish(f"{name.strip()}: the first trial is done. Review the flagged actions in the Inbox.")
 
 
 def show_progress(what: str) -> Callable[[int, int], None]:

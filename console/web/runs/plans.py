@@ -16,6 +16,7 @@ from console.web.flash import finish, refusals_shown
 from console.web.run_files import exporting
 from console.web.sign_in import current_identity
 from console.web.widgets.chart import show_chart
+from console.web.widgets.tables import show_rows
 from storage import tables
 
 _SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
@@ -50,7 +51,11 @@ def _version(found: Sequence[tables.PlanVersion], at: int) -> None:
         _lines(plan)
         if st.button("Unpin version" if plan.pinned else "Pin version", key=f"pin-{plan.id}"):
             with refusals_shown():
-                _pin(plan)
+                with writing() as session:
+                    pinned = session.get_one(tables.PlanVersion, plan.id)
+                    versions.pin_version(session, pinned, now_ms(), pinned=not plan.pinned)
+                which = "the latest version" if plan.pinned else f"version {plan.version}"
+                finish(f"New runs use {which} of {_called((plan.name, plan.task_type))}.")
     with changed:
         changes = versions.diff_lines(found[at - 1].text if at else "", plan.text)
         if any(kind != "same" for kind, _ in changes):
@@ -68,18 +73,11 @@ def _lines(plan: tables.PlanVersion) -> None:
         st.caption("This version is empty. Edit the plan to add a line.")
         return
     rows = [
-        {"line": one.line, "since version": one.version, "comes from": versions.describe_source(one)}
+        {"line": one.line, "since": str(one.version), "from": versions.describe_source(one)}
         for one in versions.list_line_origins(plan)
     ]
-    st.dataframe(rows, key=f"plan-lines-{plan.id}", hide_index=True)
+    show_rows(rows, {"line": "Line", "since": "Since version", "from": "Comes from"}, numbers=("since",), label="Plan")
     st.caption("Each line lists its trials and decisions, as reported by the model that wrote the line.")
-
-
-def _pin(plan: tables.PlanVersion) -> None:
-    with writing() as session:
-        versions.pin_version(session, session.get_one(tables.PlanVersion, plan.id), now_ms(), pinned=not plan.pinned)
-    which = "the latest version" if plan.pinned else f"version {plan.version}"
-    finish(f"New runs use {which} of {_called((plan.name, plan.task_type))}.")
 
 
 def _form(plan: tables.PlanVersion, latest: tables.PlanVersion) -> None:
@@ -90,17 +88,13 @@ def _form(plan: tables.PlanVersion, latest: tables.PlanVersion) -> None:
         text = st.text_area("Plan (one step per line)", plan.text, key=f"plan-text-{plan.id}", height=240)
         sent = st.form_submit_button("Save plan")
     if sent:
+        identity = current_identity()
         with refusals_shown():
-            _edit(plan, text)
-
-
-def _edit(plan: tables.PlanVersion, text: str) -> None:
-    identity = current_identity()
-    with writing() as session:
-        before = session.get_one(tables.PlanVersion, plan.id)
-        added = versions.edit_plan(session, before, text, identity.name if identity else "somebody", now_ms())
-        number = added.version
-    finish(f"{_called((plan.name, plan.task_type))} is saved as version {number}.")
+            with writing() as session:
+                before = session.get_one(tables.PlanVersion, plan.id)
+                added = versions.edit_plan(session, before, text, identity.name if identity else "somebody", now_ms())
+                number = added.version
+            finish(f"{_called((plan.name, plan.task_type))} is saved as version {number}.")
 
 
 def _called(plan: tuple[str, str]) -> str:
@@ -160,7 +154,7 @@ def _overlay(table: pd.DataFrame, name: str, run: str | None) -> None:
 def _figure(name: str, found: Any) -> dict[str, str]:
     value = "–" if found.value is None else f"{found.value:.2f}"
     span = f"{found.interval.low:.2f} to {found.interval.high:.2f}" if found.interval else "–"
-    return {"figure": metrics.FIGURES[name], "mean": value, "95% interval": span, "tasks or trials": str(found.n)}
+    return {"Figure": metrics.FIGURES[name], "Mean": value, "95% interval": span, "Tasks or trials": str(found.n)}
 
 
 def _spent(spent: dict[str, float | None]) -> str:
@@ -173,13 +167,13 @@ def _spent(spent: dict[str, float | None]) -> str:
 
 def _training(one: metrics.TrainedPlan) -> dict[str, Any]:
     return {
-        "environment": one.environment,
-        "type": one.task_type,
-        "batch": one.batch,
-        "flaw": one.flaw,
-        "revision": one.revision,
-        "seeds": one.seeds,
-        "success": f"{one.success:.1%}",
+        "Environment": one.environment,
+        "Type": one.task_type,
+        "Batch": one.batch,
+        "Flaw": one.flaw,
+        "Revision": one.revision,
+        "Seeds": one.seeds,
+        "Success": f"{one.success:.1%}",
         "SD": None if one.sd is None else f"{one.sd:.1%}",
         "USD per training": one.usd_training,
         "USD per task": one.usd_inference_task,

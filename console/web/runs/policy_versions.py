@@ -13,19 +13,20 @@ from console.runs.export.formats import iso
 from console.web.flash import finish, refusals_shown
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done
+from console.web.widgets.tables import capitalize_heads
 from storage import tables
 
 _MOST_ALLOWED = 200
-_ALLOWED_COLUMNS = ("at", "agent", "tool", "rule", "version")
+_ALLOWED_COLUMNS = ("Time (UTC)", "Agent", "Tool", "Rule", "Version")
 
 
 def policy_form(run: tables.Run, version: PolicyVersion) -> None:
     """Draw the form for the next version, which stores a text only after showing its difference."""
     with st.form("policy", border=False):
         text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
-        check, save = st.columns(2)
-        checked = check.form_submit_button("Check policy")
-        saved = save.form_submit_button("Save policy", type="primary")
+        with st.container(horizontal=True):
+            saved = st.form_submit_button("Save policy", type="primary")
+            checked = st.form_submit_button("Check policy")
     shown = f"policy-shown-{run.id}-{version.id}"
     with refusals_shown():
         if saved and st.session_state.get(shown) == text:
@@ -50,10 +51,11 @@ def policy_history(run: tables.Run, version: PolicyVersion) -> None:
     if len(versions) < 2:
         return
     with st.expander(f"History: {len(versions)} versions"):
-        rows = [{"version": one.version, "author": one.author, "stored": iso(one.created_ms)[:16]} for one in versions]
-        st.dataframe(rows, key=f"versions-{run.id}", hide_index=True)
+        stored = [(one.version, one.author, iso(one.created_ms)[:16].replace("T", " ")) for one in versions]
+        rows = [dict(zip(("Version", "Author", "Stored (UTC)"), one, strict=True)) for one in stored]
+        st.dataframe(rows, key=f"versions-{run.id}", hide_index=True, width="content")
         earlier = {one.version: one for one in versions[1:]}
-        chosen = st.selectbox("Compare with version", list(earlier), key=f"earlier-{run.id}-{version.id}")
+        chosen = st.selectbox("Compare with version", list(earlier), key=f"earlier-{run.id}-{version.id}", width=360)
         _show_difference(version, earlier[chosen].text, f"version {chosen}")
         if st.button(f"Return to version {chosen}", key=f"return-{run.id}-{version.id}"):
             with refusals_shown():
@@ -68,15 +70,19 @@ def draw_allowed_checks(run: tables.Run) -> None:
         if not rules:
             st.caption("No stored check was allowed without a review.")
             return
-        chosen = st.selectbox("Rule", ["All rules", *rules], key=f"allowed-rule-{run.id}")
+        chosen = st.selectbox("Rule", ["All rules", *rules], key=f"allowed-rule-{run.id}", width=360)
         rule = None if chosen not in rules or chosen == "All rules" else chosen
         with reading() as session:
             rows = policy_store.list_allowed(session, run, rule, _MOST_ALLOWED)
-        shown = [row | {"at": row["at"][:19].replace("T", " ")} for row in rows]
-        st.dataframe(shown, key=f"allowed-{run.id}", hide_index=True, column_order=_ALLOWED_COLUMNS)
-        st.caption(
-            f"The table lists at most the newest {_MOST_ALLOWED} checks, in UTC. The Export page has all checks as CSV."
+        shown = [row | {"Time (UTC)": row["at"][:19].replace("T", " ")} for row in rows]
+        st.dataframe(
+            capitalize_heads(shown),
+            key=f"allowed-{run.id}",
+            hide_index=True,
+            width="content",
+            column_order=_ALLOWED_COLUMNS,
         )
+        st.caption(f"The table lists at most the newest {_MOST_ALLOWED} checks. The Export page has all checks as CSV.")
 
 
 def _show_difference(version: PolicyVersion, text: str, name: str) -> None:

@@ -140,7 +140,9 @@ def show(study: tables.Study) -> None:
     with st.container(horizontal=True):
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)
-        _payments_button(study, rows)
+        if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
+            make = partial(_payments, study)
+            download("Payment list (CSV)", make, f"{study.name}-payments.csv", "text/csv", "payments")
 
 
 @refusals_shown()
@@ -193,11 +195,6 @@ def _people(study_id: int) -> None:
     if pilot:
         st.text(pilot.describe(design))
     show_rows([cells(row, now_ms()) for row in rows], TITLES, numbers=NUMBERS, label="Participants")
-
-
-def _payments_button(study: tables.Study, rows: Sequence[Row]) -> None:
-    if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
-        download("Payment list (CSV)", partial(_payments, study), f"{study.name}-payments.csv", "text/csv", "payments")
 
 
 def _payments(study: tables.Study) -> bytes:

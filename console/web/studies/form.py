@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, get_args
@@ -185,14 +185,12 @@ def _cross_factors(draft: Mapping) -> list[Mapping]:
     return [
         {
             "name": arm.name,
-            "levels": {name: level for name, level in arm.levels.items() if _is_stated(name, level, differ)},
+            "levels": {
+                name: level for name, level in arm.levels.items() if name in differ or level != FACTORS[name].default
+            },
         }
         for arm in conditions(design)
     ]
-
-
-def _is_stated(name: str, level: str, differ: Collection[str]) -> bool:
-    return name in differ or level != FACTORS[name].default
 
 
 def _factors(draft: Mapping) -> dict[str, list[str]]:

@@ -60,17 +60,14 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
     }
     lists = ("choices", "screens_out")
     shown = [
-        {**one, **{name: " | ".join(one.get(name, ())) for name in lists}, "quotas": _spell_quotas(one)}
+        {**one, **{name: " | ".join(one.get(name, ())) for name in lists}}
+        | {"quotas": " | ".join(f"{choice}: {most}" for choice, most in one.get("quotas", {}).items())}
         for one in given
     ]
     rows = _read_rows("questions", shown, columns)
     return [
         _whole({**row, **{name: _choices(row.get(name, "")) for name in lists}, "quotas": _quotas(row)}) for row in rows
     ]
-
-
-def _spell_quotas(question: Mapping[str, Any]) -> str:
-    return " | ".join(f"{choice}: {most}" for choice, most in question.get("quotas", {}).items())
 
 
 def _quotas(row: Mapping[str, Any]) -> dict[str, str]:
@@ -116,12 +113,11 @@ def _read_rows(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[
     frame = pd.DataFrame(st.session_state[begun], columns=list(columns), dtype=object)
     frame = frame.where(frame.notna(), None)
     shown = st.data_editor(frame, key=key, num_rows="dynamic", column_config=columns, hide_index=True)
-    rows = [{str(name): cell for name, cell in row.items() if _filled(cell)} for row in shown.to_dict("records")]
+    rows = [
+        {str(name): cell for name, cell in row.items() if cell != "" and not pd.isna(cell)}
+        for row in shown.to_dict("records")
+    ]
     return [row for row in rows if row]
-
-
-def _filled(cell: Any) -> bool:
-    return cell is not None and cell != "" and not (isinstance(cell, float) and pd.isna(cell))
 
 
 def _choices(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -93,7 +94,9 @@ def _yaml() -> None:
             _take_over(given, file.name if file else "The design")
     with right:
         mapping = draft.draft()
-        design = _valid({**mapping, "name": mapping["name"].strip() or UNNAMED})
+        design = None
+        with suppress(ValidationError):
+            design = Design.model_validate({**mapping, "name": mapping["name"].strip() or UNNAMED})
         st.markdown("The form as YAML" if design else "The form is incomplete. This example is valid:")
         st.code(dump(design) if design else example(), language="yaml", height=520)
         if design:
@@ -108,10 +111,3 @@ def _take_over(text: str, where: str) -> None:
         design = parse(text, where)
         draft.replace(design.model_dump(mode="json"))
         finish(f"Loaded {design.name} into the form.")
-
-
-def _valid(mapping: dict[str, Any]) -> Design | None:
-    try:
-        return Design.model_validate(mapping)
-    except ValidationError:
-        return None

@@ -23,11 +23,14 @@ def study_picker(names: list[str], current: str) -> None:
     """Draw the list of studies."""
     if st.session_state.get("study_picker") not in names:
         st.session_state["study_picker"] = current
-    st.selectbox("Study", names, key="study_picker", on_change=_pick, width=280, label_visibility="collapsed")
-
-
-def _pick() -> None:
-    keep(st.session_state["study_picker"], st.query_params.get("section", ""))
+    st.selectbox(
+        "Study",
+        names,
+        key="study_picker",
+        on_change=lambda: keep(st.session_state["study_picker"], st.query_params.get("section", "")),
+        width=280,
+        label_visibility="collapsed",
+    )
 
 
 def chosen_view(label: str, titles: Mapping[str, str], parameter: str, key: str) -> str:
@@ -40,12 +43,7 @@ def chosen_view(label: str, titles: Mapping[str, str], parameter: str, key: str)
         format_func=lambda name: titles[name],
         key=key,
         required=True,
-        on_change=_keep_view,
-        args=(parameter, key),
+        on_change=lambda: st.query_params.update({parameter: st.session_state[key]}),
         label_visibility="collapsed",
     )
     return str(st.session_state[key])
-
-
-def _keep_view(parameter: str, key: str) -> None:
-    st.query_params[parameter] = st.session_state[key]

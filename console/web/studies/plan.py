@@ -47,16 +47,15 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     arms, people = len(conditions(design)), len({place.number for place in places})
     own = design.comparison == "within" and not design.same_tasks
     each = f"{counted(design.tasks, 'task')} in each" if own else f"the same {counted(design.tasks, 'task')}"
-    limit = f"at most {_budget(design.budget)} per trial" if design.budget else "no inspection limit"
+    limit = "no inspection limit"
+    if design.budget:
+        share = f"{design.budget} of the first trial's completed trajectories inspected"
+        most = share if design.budget.endswith("%") else counted(int(design.budget), "inspection")
+        limit = f"at most {most} per trial"
     st.text(
         f"{counted(arms, 'condition')}, {counted(people, 'participant')}, {each}, "
         f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in total."
     )
-
-
-def _budget(budget: str) -> str:
-    share = f"{budget} of the first trial's completed trajectories inspected"
-    return share if budget.endswith("%") else counted(int(budget), "inspection")
 
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
@@ -70,7 +69,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
     show_rows([{"name": name} | named for name, named in levels], columns, label="Conditions")
     st.markdown("**Allocation and order**")
     frame = _orders(places)
-    st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
+    st.dataframe(frame, hide_index=True, height="content" if len(frame) < 12 else 370, key="allocation-preview")
     with st.expander("Balance"):
         for said in (*promise(design), *(describe_blocks(places, known) if known is not None else ())):
             st.text(said)
@@ -127,10 +126,6 @@ def tabulate_evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, 
 def yaml_button(design: Design) -> None:
     """Draw the download of the design as YAML."""
     download("Download YAML", partial(dump, design), f"{design.name}.yaml", "application/yaml", "design-yaml")
-
-
-def _allocation(design: Design, places: Sequence[PlannedCondition]) -> bytes:
-    return as_csv(pd.DataFrame(allocation_rows(design, places), columns=[column.name for column in ALLOCATION_COLUMNS]))
 
 
 _RESULT = "study_power"
@@ -240,8 +235,11 @@ def show(study: tables.Study) -> None:
     summary(design, places)
     with st.container(horizontal=True):
         yaml_button(design)
-        table, text = partial(_allocation, design, places), partial(_preregistration, design, places, known)
-        download("Allocation (CSV)", table, f"{design.name}-allocation.csv", "text/csv", "allocation-csv")
+        names, text = [one.name for one in ALLOCATION_COLUMNS], partial(_preregistration, design, places, known)
+        table = pd.DataFrame(allocation_rows(design, places), columns=names)
+        download(
+            "Allocation (CSV)", partial(as_csv, table), f"{design.name}-allocation.csv", "text/csv", "allocation-csv"
+        )
         named = f"{design.name}-preregistration.md"
         download("Preregistration", text, named, "text/markdown", "preregistration-md")
     show_plan(design, places, known)

@@ -46,7 +46,7 @@ def _headline(head: Headline) -> None:
         f"people finished <b>{head.finished} of {people}</b>" if people else "simulated reviewers only",
         f"conditions done <b>{head.arms_done} of {head.arms}</b>{' including simulated' if head.simulated else ''}",
         f"decisions by people <b>{head.human_decisions:,}</b>{mean}" if people else "",
-        f"by simulated reviewers <b>{head.decisions - head.human_decisions:,}</b>" if head.simulated else "",
+        f"decisions by simulated reviewers <b>{head.decisions - head.human_decisions:,}</b>" if head.simulated else "",
         "without practice and checks",
     )
     show_html(status_html(parts))

@@ -36,7 +36,8 @@ def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
         for choice in analysis.choices:
             if value := _choose(choice, f"{key}-{choice.key}", tables):
                 chosen[choice.column] = value
-                tables = {name: _of(table, choice.column, value) for name, table in tables.items()}
+                for name, table in tables.items():
+                    tables[name] = table[table[choice.column] == value] if choice.column in table else table
     for number, part in enumerate(analysis.parts):
         _show_part(found, part, tables[part.table], chosen, f"{part.table}-{number}")
     st.caption(f"{analysis.lead} Source: {analysis.source}.")
@@ -53,11 +54,6 @@ def _choose(choice: ResultChoice, key: str, tables: Mapping[str, pd.DataFrame]) 
     return st.segmented_control(
         choice.label, values, default=values[0], required=True, key=key, format_func=choice.name_of
     )
-
-
-def _of(table: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
-    rows: pd.DataFrame = table[table[column] == value] if column in table else table
-    return rows
 
 
 def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Collection[str], key: str) -> None:
@@ -93,17 +89,14 @@ def _show_table(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], k
     if part.about:
         st.caption(part.about)
     if part.printed:
-        _print(part, grid.drop(columns=[column for column in hidden if column in grid]))
+        grid = grid.drop(columns=[column for column in hidden if column in grid])
+        table = text_table(grid, part.columns)
+        titles = {str(place): title for place, title in enumerate(table.head)}
+        rows = [{str(place): cell for place, cell in enumerate(row)} for row in table.rows]
+        whose = {str(place) for place, column in enumerate(grid) if column in ("reviewers", "count", "condition")}
+        show_rows(rows, titles, numbers=titles.keys() - whose, label=part.title)
     else:
         _show_grid(grid, hidden, part.columns, key)
-
-
-def _print(part: ResultPart, grid: pd.DataFrame) -> None:
-    table = text_table(grid, part.columns)
-    titles = {str(place): title for place, title in enumerate(table.head)}
-    rows = [{str(place): cell for place, cell in enumerate(row)} for row in table.rows]
-    whose = {str(place) for place, column in enumerate(grid) if column in ("reviewers", "count", "condition")}
-    show_rows(rows, titles, numbers=titles.keys() - whose, label=part.title)
 
 
 def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str, ColumnFormat], key: str) -> None:

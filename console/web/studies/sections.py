@@ -29,7 +29,6 @@ def show(study: tables.Study, names: Sequence[str]) -> None:
         picker.study_picker(list(names), study.name)
         titles = {name: title for name, (title, _show) in SECTIONS.items()}
         chosen = picker.chosen_view("Section", titles, "section", "study_section")
-        st.space("stretch")
         st.button("All studies", key="all-studies", type="tertiary", on_click=picker.keep, args=(None,))
     SECTIONS[chosen][1](study)
 

@@ -70,7 +70,7 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, i
     assert [float(row["caught"]) for row in rows] == [0, 0, 0, 1, 2]
     with reading() as session:
         (event,) = audit_trail.list_entries(session, AuditFilter(kind="exported"))
-    assert audit_trail.entry_sentence(event).endswith(" exported the file curve.csv of shop, on the command line.")
+    assert audit_trail.entry_sentence(event).endswith(" exported the file “curve.csv” of “shop”, on the command line.")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_the_end_of_a_trial_is_a_sentence_with_its_reason(kettles):
     with writing() as session:
         run, detail = runs.get(session, kettles), {"reason": "A reviewer rejected the action."}
         audit_log.record(session, run, "trial rejected", now_ms(), by="engine", subject="t-1, trial 0", detail=detail)
-    assert said()[-1] == "t-1, trial 0 of kettles ended as rejected: A reviewer rejected the action."
+    assert said()[-1] == "t-1, trial 0 of “kettles” ended as rejected: A reviewer rejected the action."
 
 
 def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):
@@ -89,16 +89,16 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
     ):
         assert run_command(command) == 0
     assert said() == [
-        f"{me} created the run kettles, on the command line.",
-        f"{me} imported 3 trajectories of kettles.jsonl into kettles, on the command line.",
-        f"{me} set the budget of kettles from no cap to 5, on the command line.",
-        f"{me} set the budget of kettles from 5 to 50%, on the command line.",
-        f"{me} ran rules on kettles; settings from no detector, no threshold, seed 0 to detector "
+        f"{me} created the run “kettles”, on the command line.",
+        f"{me} imported 3 trajectories of “kettles.jsonl” into “kettles”, on the command line.",
+        f"{me} set the budget of “kettles” from no cap to 5, on the command line.",
+        f"{me} set the budget of “kettles” from 5 to 50%, on the command line.",
+        f"{me} ran rules on “kettles”; settings from no detector, no threshold, seed 0 to detector "
         "rules, threshold 0.3, seed 0, on the command line.",
-        f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, "
+        f"{me} set the critical actions of “kettles” from click[Buy Now] to click[Buy Now], refund_*, "
         "on the command line.",
-        f"{me} exported the decisions of kettles, on the command line.",
-        f"{me} started a backup of the database to {tmp_path / 'copy.db'}, on the command line.",
+        f"{me} exported the decisions of “kettles”, on the command line.",
+        f"{me} started a backup of the database to “{tmp_path / 'copy.db'}”, on the command line.",
     ]
     capsys.readouterr()
     assert run_command(["db", "check", "--json"]) == 0
@@ -112,7 +112,7 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     assert said() == []
     assert run_command(["db", "backup", str(tmp_path / "taken.db" / "copy.db")]) != 0
     assert said()[-1].endswith(
-        f"could not back the database up to {tmp_path / 'taken.db' / 'copy.db'}, on the command line."
+        f"could not back the database up to “{tmp_path / 'taken.db' / 'copy.db'}”, on the command line."
     )
     # A disk that is full while the pages are copied.
     overwrite_freed(database_url())
@@ -123,7 +123,7 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert f"{tmp_path / 'copy.db'} was not written (disk I/O error). Choose another path" in capsys.readouterr().err
-    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'copy.db'}, on the command line.")
+    assert said()[-1].endswith(f"could not back the database up to “{tmp_path / 'copy.db'}”, on the command line.")
 
 
 def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
@@ -131,8 +131,8 @@ def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["run", "budget", kettles, "5"]) == 0
     assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
     assert [words.split(" ", 1)[1] for words in said()][2:] == [
-        f"started a backup of the database to {tmp_path / 'copy.db'}, on the command line.",
-        f"restored the database from {tmp_path / 'copy.db'}, on the command line.",
+        f"started a backup of the database to “{tmp_path / 'copy.db'}”, on the command line.",
+        f"restored the database from “{tmp_path / 'copy.db'}”, on the command line.",
     ]
     assert run_command(["db", "check"]) == 0
 
@@ -177,7 +177,7 @@ def test_the_audit_is_chosen_by_run_kind_and_who(kettles):
     assert said(who="Eve") == ["Eve: one, over the API."]
     assert len(said(run=kettles)) == 2
     assert said(kind="imported", who=me, run=kettles) == [
-        f"{me} imported 3 trajectories of kettles.jsonl into kettles, on the command line."
+        f"{me} imported 3 trajectories of “kettles.jsonl” into “kettles”, on the command line."
     ]
     assert said(kind="imported", who="Eve") == []
     with reading() as session:
@@ -191,36 +191,36 @@ ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
     ("kind", "given", "sentence"),
     [
         ("critical actions set", {"before": [], "after": ["a", "b"], "detail": {"withdrawn": [1, 2]}},
-         "Ada set the critical actions of shop from nothing to a, b; 2 items left the queue."),
-        ("reasons set", {"after": {"x": 1, "y": None}}, "Ada set the reasons of shop to x 1, no y."),
-        ("questions set", {"before": 5, "after": 5}, "Ada set the questions of shop as before."),
-        ("budget set", {"before": {}, "after": None}, "Ada set the budget of shop from nothing to nothing."),
+         "Ada set the critical actions of “shop” from nothing to a, b; 2 items left the queue."),
+        ("reasons set", {"after": {"x": 1, "y": None}}, "Ada set the reasons of “shop” to x 1, no y."),
+        ("questions set", {"before": 5, "after": 5}, "Ada set the questions of “shop” as before."),
+        ("budget set", {"before": {}, "after": None}, "Ada set the budget of “shop” from nothing to nothing."),
         ("policy set", {"run": "", "after": 3, "detail": {"author": "Ada"}},
          "Ada set the policy of every run, version 3."),
         ("policy set", {"after": 3, "detail": {"author": "Bob"}},
-         "Ada set the policy of shop, version 3, said to be written by Bob."),
-        ("policy set", {"after": 3}, "Ada set the policy of shop, version 3."),
-        ("run renamed", {"before": "old", "after": "new"}, "Ada renamed the run old to new."),
-        ("run deleted", {"before": {"items": 2, "tasks": 1}}, "Ada deleted the run it with 2 items, 1 tasks."),
+         "Ada set the policy of “shop”, version 3, said to be written by Bob."),
+        ("policy set", {"after": 3}, "Ada set the policy of “shop”, version 3."),
+        ("run renamed", {"before": "old", "after": "new"}, "Ada renamed the run “old” to “new”."),
+        ("run deleted", {"before": {"items": 2, "tasks": 1}}, "Ada deleted the run “it” with 2 items, 1 tasks."),
         ("import undone", {"detail": {"trajectories": 1}},
-         "Ada undid the import of it into shop: 1 trajectory removed."),
+         "Ada undid the import of “it” into “shop”: 1 trajectory removed."),
         ("trajectories moved", {"detail": {"trajectories": 2, "to": "other"}},
-         "Ada moved 2 trajectories of shop to other."),
-        ("imported", {"detail": {"imported": 3}}, "Ada imported 3 trajectories of it into shop."),
-        ("exported", {}, "Ada exported the it of shop."),
+         "Ada moved 2 trajectories of “shop” to “other”."),
+        ("imported", {"detail": {"imported": 3}}, "Ada imported 3 trajectories of “it” into “shop”."),
+        ("exported", {}, "Ada exported the it of “shop”."),
         ("exported", {"run": ""}, "Ada exported the it."),
-        ("study exported", {}, "Ada exported the results of the study it."),
-        ("study exported", {"detail": {"what": "the report"}}, "Ada exported the report of the study it."),
-        ("next trial", {"detail": {"tasks": 1}}, "Ada started the next trial of 1 task of shop."),
-        ("next trial", {}, "Ada started the next trial of 0 tasks of shop."),
-        ("released", {"detail": {"trajectories": 2}}, "Ada released 2 undecided actions of shop."),
-        ("study invitations", {"after": 1}, "Ada created 1 link to the study it."),
+        ("study exported", {}, "Ada exported the results of the study “it”."),
+        ("study exported", {"detail": {"what": "the report"}}, "Ada exported the report of the study “it”."),
+        ("next trial", {"detail": {"tasks": 1}}, "Ada started the next trial of 1 task of “shop”."),
+        ("next trial", {}, "Ada started the next trial of 0 tasks of “shop”."),
+        ("released", {"detail": {"trajectories": 2}}, "Ada released 2 undecided actions of “shop”."),
+        ("study invitations", {"after": 1}, "Ada created 1 link to the study “it”."),
         ("participant withdrew", {"who": "WAB12CD", "door": "browser"},
-         "The participant now called WAB12CD withdrew from the study it, in the browser."),
+         "The participant now called WAB12CD withdrew from the study “it”, in the browser."),
         ("participant withdrew", {"who": "WAB12CD", "door": "cli"},
-         "WAB12CD removed a participant from the study it, on the command line."),
+         "WAB12CD removed a participant from the study “it”, on the command line."),
         ("participant withdrew", {"door": "browser"},
-         "Ada removed a participant from the study it, in the browser."),
+         "Ada removed a participant from the study “it”, in the browser."),
         ("content erased", {"detail": {"events": 2}},
          "The content of 2 events was erased, according to a consent."),
         ("signed in", {}, "Ada signed in."),
@@ -228,13 +228,13 @@ ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
         ("sign-in refused", {"subject": "", "detail": {"reason": "Not now."}},
          "A person was refused at the sign-in by an organisation: Not now."),
         ("person invited", {"subject": ""}, "Ada invited the first person who opens the link."),
-        ("person invited", {}, "Ada invited it."),
+        ("person invited", {}, "Ada invited “it”."),
         ("judged", {"detail": {"detectors": ["a", "b"]}, "before": 1, "after": 2},
-         "Ada ran a, b on shop; settings from 1 to 2."),
-        ("detector recalibrated", {"detail": {"detector": "rules"}}, "Ada recalibrated rules on shop."),
+         "Ada ran a, b on “shop”; settings from 1 to 2."),
+        ("detector recalibrated", {"detail": {"detector": "rules"}}, "Ada recalibrated rules on “shop”."),
         ("notices retried", {"after": 1}, "Ada retried 1 undelivered message."),
         ("notices retried", {}, "Ada retried 0 undelivered messages."),
-        ("Ada: spoke", {"door": "python"}, "Ada: spoke (it of shop), from Python."),
+        ("Ada: spoke", {"door": "python"}, "Ada: spoke (it of “shop”), from Python."),
         ("spoke", {"subject": "", "run": "", "door": "import"}, "Ada: spoke, by import."),
         ("x" * 195, {"subject": "", "run": ""}, f"Ada: {'x' * 195}."),
         ("x" * 196, {"subject": "", "run": ""}, f"Ada: {'x' * 194}…."),
@@ -262,7 +262,7 @@ def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):
     assert rows[1]["at"].startswith("20")
     assert rows[0]["who"] == "'=1+1"
     assert rows[1]["where"] == platform.node()
-    assert rows[1]["sentence"].endswith("into kettles, on the command line.")
+    assert rows[1]["sentence"].endswith("into “kettles”, on the command line.")
 
 
 def test_the_export_of_events_gained_its_columns_at_the_end(kettles, tmp_path):

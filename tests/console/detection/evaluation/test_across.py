@@ -56,8 +56,8 @@ def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=False) for n in range(2)}
     rows = across.evaluate_across(sources)
     assert by_name(rows)["rules", "s0"].across.at_chance
-    cells = [row for row in across.format_cells(rows) if row["detector"] == "rules"]
-    assert all(row["across: AUC"].endswith(", at chance") for row in cells)
+    cells = [row for row in across.format_cells(rows) if row["Detector"] == "rules"]
+    assert all(row["Across: AUC"].endswith(", at chance") for row in cells)
 
 
 def test_a_stack_is_learnt_on_the_other_sources_alone():
@@ -71,8 +71,8 @@ def test_labels_of_one_kind_are_told_and_one_source_is_refused():
     good = [a_case(number, False, 0.1, 3) for number in range(10)]
     sources = {"a": good, "b": a_source(1, longer_is_worse=True, knows=True)}
     cells = across.format_cells(across.evaluate_across(sources))
-    assert any(row["across: AUC"] == "labels of one kind" for row in cells)
-    assert any(row["across: Macro-F1"] == "too few labels" for row in cells)
+    assert any(row["Across: AUC"] == "labels of one kind" for row in cells)
+    assert any(row["Across: Macro-F1"] == "too few labels" for row in cells)
     with pytest.raises(Refused, match="at least two such runs"):
         across.evaluate_across({"a": good})
 

@@ -28,7 +28,7 @@ def curve(at):
 
 def table(at):
     """The table beside the curve, a dictionary from its first column to the rest."""
-    frame = next(one.value for one in at.dataframe if "area" in one.value.columns)
+    frame = next(one.value for one in at.dataframe if "Area" in one.value.columns)
     return frame.set_index(frame.columns[0])
 
 
@@ -69,7 +69,7 @@ def test_detectors_are_compared_in_one_order(open_page, words, shop):
     at.segmented_control(key="oversight-compare").set_value("detectors in one order").run()
     at.selectbox(key="oversight-order").select("fp-first").run()
     assert curve(at) == {"rules": [0, 0, 0, 1, 2, 3, 4], "token-prob": [0, 0, 1, 2, 3, 4]}
-    assert table(at)["area"].tolist() == [-1, -1]
+    assert table(at)["Area"].tolist() == [-1, -1]
     assert "false alarms first, as the InferAct paper assumes" in words(at)
 
 

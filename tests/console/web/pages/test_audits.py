@@ -65,8 +65,8 @@ def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_p
     assert "Some items have a known answer" in words(open_page("inbox", run="shop"))
     decide(shop, ["approve"] * 7)
     at = open_page("runs", run="shop")
-    (table,) = [frame.value for frame in at.dataframe if "criterion" in frame.value]
-    assert list(table["hour"]) == ["all", "1"]
+    (table,) = [frame.value for frame in at.dataframe if "Criterion" in frame.value]
+    assert list(table["Hour"]) == ["all", "1"]
 
 
 def test_capacity_is_shown_by_hour_and_the_switch_stops_there(open_page, words, shop):
@@ -100,8 +100,8 @@ def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(
     decide(shop, ["reject", *["approve"] * 19])
     at = open_page("detectors", run="shop")
     assert "inspected items only" not in words(at)
-    (table,) = [frame.value for frame in at.dataframe if "figure" in frame.value and "95% interval" in frame.value]
-    assert list(table["figure"]) == ["recall", "precision"]
+    (table,) = [frame.value for frame in at.dataframe if "Figure" in frame.value and "95% interval" in frame.value]
+    assert list(table["Figure"]) == ["recall", "precision"]
 
 
 def test_audits_by_score_keep_the_share_that_was_entered(open_page):

@@ -111,9 +111,9 @@ def test_two_detectors_are_compared(open_page, shop):
     at = open_page("detectors")
     at.selectbox(key="pair-first").select("rules").run()
     at.selectbox(key="pair-second").select("random").run()
-    table = next(frame.value for frame in at.dataframe if "difference" in frame.value.columns)
-    assert table["figure"].tolist() == ["Macro-F1", "AP"]
-    assert table["difference"].iloc[0].startswith("+")
+    table = next(frame.value for frame in at.dataframe if "Difference" in frame.value.columns)
+    assert table["Figure"].tolist() == ["Macro-F1", "AP"]
+    assert table["Difference"].iloc[0].startswith("+")
     assert any("McNemar" in text.value for text in at.text)
 
 
@@ -122,9 +122,9 @@ def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page
         judge(shop, name, [0.9, 0.2] * 20, model=model, requests=2, prompt_tokens=50, cost_usd=0.01)
     at = open_page("detectors")
     assert "Models of inferact-prob" in [heading.value for heading in at.header]
-    spent = next(frame.value for frame in at.dataframe if "requests" in frame.value.columns).set_index("detector")
-    assert spent.loc["inferact-prob@a", "requests"] == 80
-    assert spent.loc["inferact-prob@a", "cost usd"] == pytest.approx(0.4)
+    spent = next(frame.value for frame in at.dataframe if "Requests" in frame.value.columns).set_index("Detector")
+    assert spent.loc["inferact-prob@a", "Requests"] == 80
+    assert spent.loc["inferact-prob@a", "Cost usd"] == pytest.approx(0.4)
     assert "figures published in the InferAct paper" in words(at)
 
 
@@ -154,6 +154,6 @@ def test_the_page_measures_across_runs_and_says_where_there_is_only_one(open_pag
         at.button(key="across").click().run()
         if name == "first":
             assert "1 of the runs has labelled" in " ".join(text.value for text in at.text)
-    table = next(table.value for table in at.dataframe if "across: AUC" in table.value)
-    assert set(table["detector"]) >= {"rules", "stacked", "length-only", "steps-only", "ending-only"}
+    table = next(table.value for table in at.dataframe if "Across: AUC" in table.value)
+    assert set(table["Detector"]) >= {"rules", "stacked", "length-only", "steps-only", "ending-only"}
     assert "learnt on the other sources alone" in words(at)

@@ -42,11 +42,11 @@ def test_the_audit_is_read_as_sentences_and_chosen_by_who(open_page, words, kett
     with acting(By("Ada", Door.BROWSER)):
         runs.set_budget(kettles, "9")
     at = open_page("export")
-    assert "Ada set the budget of kettles from 3 to 9, in the browser." in words(at)
+    assert "Ada set the budget of “kettles” from 3 to 9, in the browser." in words(at)
     at.selectbox(key="audit_who").set_value("console").run()
     assert "Ada set" not in words(at)
     at.selectbox(key="audit_kind").set_value("budget set").run()
-    assert "console set the budget of kettles from no cap to 3." in words(at)
+    assert "console set the budget of “kettles” from no cap to 3." in words(at)
     at.selectbox(key="audit_who").set_value("Ada").run()
     at.selectbox(key="audit_kind").set_value("imported").run()
     assert "No matching events" in words(at)
@@ -60,7 +60,7 @@ def test_a_form_of_a_page_is_recorded_under_whoever_is_signed_in(open_page, word
     at = open_page("runs")
     at.text_input(key="budget").set_value("4")
     next(button for button in at.button if button.label == "Save budget").click().run()
-    assert "Ada set the budget of kettles from 3 to 4, in the browser." in words(open_page("export"))
+    assert "Ada set the budget of “kettles” from 3 to 4, in the browser." in words(open_page("export"))
 
 
 def test_an_audit_log_that_is_not_shown_whole_says_how_much_is_shown(open_page, words, kettles):

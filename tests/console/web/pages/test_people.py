@@ -49,7 +49,7 @@ def test_an_invitation_is_a_link_that_is_shown_once(open_page, words, role):
     with reading() as session:
         found = read_invitation(session, token, now_ms())
     assert (found.name, found.roles) == ("Rae", {Role.REVIEWER})
-    assert audit()[0] == "Ada invited Rae, in the browser."
+    assert audit()[0] == "Ada invited “Rae”, in the browser."
     assert not at.run().code
 
 
@@ -72,7 +72,7 @@ def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
     assert person(name)[1]
     with reading() as session:
         assert sessions.identity_of(session, token, now_ms()) is None
-    assert audit()[0] == f"Ada disabled {name}, in the browser."
+    assert audit()[0] == f"Ada disabled “{name}”, in the browser."
 
 
 def test_an_agent_gets_its_token_once_and_loses_it(open_page, words):
@@ -86,8 +86,8 @@ def test_an_agent_gets_its_token_once_and_loses_it(open_page, words):
     with reading() as session:
         assert agents.find_by_token(session, token) is None
     assert audit()[:2] == [
-        "Ada disabled the agent support-bot, in the browser.",
-        "Ada gave the agent support-bot a token, in the browser.",
+        "Ada disabled the agent “support-bot”, in the browser.",
+        "Ada gave the agent “support-bot” a token, in the browser.",
     ]
 
 
@@ -104,7 +104,7 @@ def test_a_reviewer_sees_and_ends_their_own_sessions_alone(open_page, words):
     with reading() as session:
         assert sessions.identity_of(session, mine, now_ms()) is None
         assert sessions.identity_of(session, other, now_ms()).session_id == theirs
-    assert audit()[0] == "Ada ended a session of Ada, in the browser."
+    assert audit()[0] == "Ada ended a session of “Ada”, in the browser."
 
 
 def test_a_session_names_its_browser_in_words_with_what_it_sent_beside_it(open_page, words):
@@ -143,16 +143,38 @@ def test_nobody_is_offered_to_disable_an_agent_where_there_is_none(open_page):
     assert "disable-agent" not in [box.key for box in at.selectbox]
 
 
-def test_only_an_admin_edits_groups(open_page):
-    signed_in("Rosa", "reviewer")
+def test_only_an_admin_edits_groups_and_deletes_them(open_page):
+    for name in ("Rosa", "Sam"):
+        signed_in(name, "reviewer")
     assert "Groups" not in [header.value for header in open_page("people").header]
+
+    def members(at):
+        return next(field for field in at.multiselect if field.label == "Members")
+
     at = open_page("people", role="admin")
-    next(field for field in at.text_input if field.label == "Group name").input("finance")
-    next(field for field in at.multiselect if field.label == "Members").set_value(["Rosa"])
+    with writing() as session:
+        groups.change_group(session, "finance", now_ms(), add=["Rosa"])
+    at = at.run()
+    at.selectbox(key="group_name").select("finance").run()
+    assert members(at).value == ["Rosa"]
+    members(at).set_value(["Rosa", "Sam"]).run()
     at = press(at, "Save group")
     with reading() as session:
-        assert groups.list_groups(session) == {"finance": ["Rosa"]}
-    assert "finance" in audit()[0]
+        assert groups.list_groups(session) == {"finance": ["Rosa", "Sam"]}
+    assert "“finance”" in audit()[0]
+    press(at, "Delete group")
+    with reading() as session:
+        assert groups.list_groups(session) == {}
+
+
+def test_the_state_of_each_invitation_is_listed(open_page, words):
+    signed_in("Rosa", "reviewer")
+    with writing() as session:
+        invitations.invite(session, "Sam", None, "Ada", now_ms())
+        invitations.invite(session, "Tom", None, "Ada", now_ms() - 30 * 86_400_000)
+    html = words(open_page("people", role="admin"))
+    for name, state in (("Rosa", "used"), ("Sam", "open until"), ("Tom", "expired")):
+        assert f'<th scope="row">{name}</th><td>reviewer</td><td>{state} 20' in html
 
 
 def test_who_adds_an_agent_on_the_page_is_its_owner(open_page):
