@@ -154,10 +154,6 @@ def _withdrawal(one: AuditEntry) -> str:
     return f"{one.who} removed a {whom} from the study “{one.subject}”"
 
 
-def _quote_file(text: str) -> str:
-    return re.sub(r"^(file )?(.+\.\w+)$", r"\1“\2”", text)
-
-
 def _plain(one: AuditEntry) -> str:
     about = " of ".join(filter(None, (one.subject, one.run and f"“{one.run}”")))
     return f"{one.who}: {one.kind.removeprefix(f'{one.who}: ')}{f' ({about})' if about else ''}"
@@ -184,7 +180,7 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "author": _named_author,
     "any_run": lambda one: f"“{one.run}”" if one.run else "every run",
     "of_run": lambda one: f" of “{one.run}”" if one.run else "",
-    "file": lambda one: _quote_file(one.subject),
+    "file": lambda one: re.sub("^file (.+)", r"file “\1”", one.subject),
     "messages": lambda one: counted(one.after or 0, "undelivered message"),
     "links": lambda one: counted(one.after or 0, "link"),
     "issuer": lambda one: f" by {_value(one.detail['issuer'])}" if "issuer" in one.detail else "",
@@ -194,7 +190,7 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "detector": lambda one: _value(one.detail.get("detector")),
     "detectors": lambda one: _value(one.detail.get("detectors")),
     "to": lambda one: f"“{_value(one.detail.get('to'))}”",
-    "what": lambda one: _quote_file(str(one.detail.get("what", "the results"))),
+    "what": lambda one: re.sub("^(?!the )(.+)", r"“\1”", str(one.detail.get("what", "the results"))),
     "trajectories": _counter("trajectories", "trajectory"),
     "imported": _counter("imported", "trajectory"),
     "tasks": _counter("tasks", "task"),
