@@ -231,7 +231,8 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
         assert httpx.get(f"{console.site.origin}{tab.file_of(files['tables-zip'])}").status_code == 401
     with reading() as session:
         event = audit_trail.list_entries(session, AuditFilter(kind="study exported"))[0]
-    assert audit_trail.entry_sentence(event) == f"Sam exported “{study}-tables.zip” of the study “{study}”, in the browser."
+    said = audit_trail.entry_sentence(event)
+    assert said == f"Sam exported “{study}-tables.zip” of the study “{study}”, in the browser."
 
 
 @pytest.mark.parametrize(
@@ -245,9 +246,8 @@ def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, 
         tab.file_of(tab.open("detectors", run=run_name).deferred[button])
     with reading() as session:
         event = audit_trail.list_entries(session, AuditFilter(kind="exported"))[0]
-    assert (
-        audit_trail.entry_sentence(event) == f"Sam exported the file “{run_name}-{file}” of “{run_name}”, in the browser."
-    )
+    said = audit_trail.entry_sentence(event)
+    assert said == f"Sam exported the file “{run_name}-{file}” of “{run_name}”, in the browser."
 
 
 def test_a_download_of_the_audit_is_recorded_and_stands_in_it(console):

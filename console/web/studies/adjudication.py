@@ -110,13 +110,8 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
         flash((False, str(refusal)))
         return
     st.session_state.pop(_kept("again", of), None)
-    flash((True, f"{seen.unit}: resolved as {label}. {_counts(of, seen.unit)}"))
-
-
-def _counts(of: Of, unit: str) -> str:
-    with reading() as session:
-        one = next(found for found in adjudication.disagreements(session, of) if found.unit == unit)
-    return f"Reviewers' labels: {one.aligned} aligned, {one.misaligned} misaligned."
+    labels = f"Reviewers' labels: {seen.aligned} aligned, {seen.misaligned} misaligned."
+    flash((True, f"{seen.unit}: resolved as {label}. {labels}"))
 
 
 def _later(of: Of, unit: str) -> None:

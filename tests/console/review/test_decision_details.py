@@ -201,7 +201,7 @@ def test_a_run_has_reasons_of_its_own_and_none_in_binary_mode(data_dir):
     with reading() as session:
         assert details.list_reasons(runs.get(session, "shop"), "webshop") == ("not local", "too far")
         (told,) = audit_trail.list_entries(session, AuditFilter(kind="reasons set"))
-    assert audit_trail.entry_sentence(told) == "console set the reasons of shop from nothing to not local, too far."
+    assert audit_trail.entry_sentence(told) == "console set the reasons of “shop” from nothing to not local, too far."
 
 
 @pytest.mark.parametrize("wanted", [[f"reason {n}" for n in range(8)], ["a,b"], ["<b>"], ["x" * 41]])
