@@ -110,7 +110,9 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
         flash((False, str(refusal)))
         return
     st.session_state.pop(_kept("again", of), None)
-    labels = f"Reviewers' labels: {seen.aligned} aligned, {seen.misaligned} misaligned."
+    with reading() as session:
+        one = next(found for found in adjudication.disagreements(session, of) if found.unit == seen.unit)
+    labels = f"Reviewers' labels: {one.aligned} aligned, {one.misaligned} misaligned."
     flash((True, f"{seen.unit}: resolved as {label}. {labels}"))
 
 

@@ -141,8 +141,8 @@ def show(study: tables.Study) -> None:
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)
         if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
-            make = partial(_payments, study)
-            download("Payment list (CSV)", make, f"{study.name}-payments.csv", "text/csv", "payments")
+            payments = partial(_payments, study)
+            download("Payment list (CSV)", payments, f"{study.name}-payments.csv", "text/csv", "payments")
 
 
 @refusals_shown()
