@@ -11,7 +11,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -84,7 +84,8 @@ def _start(folder: Path) -> None:
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     options = " ".join(f"-c {one}" for one in (*SETTINGS, f"unix_socket_directories={folder}"))
     making = ["--auth=trust", "--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"]
-    _run(folder, where / "initdb", "-D", "data", "-U", "postgres", *making)
+    if not (folder / "data").exists():
+        _run(folder, where / "initdb", "-D", "data", "-U", "postgres", *making)
     _run(folder, where / "pg_ctl", "-D", "data", "-w", "-t", "30", "-l", "log", "-o", options, "start")
 
 
@@ -94,6 +95,28 @@ def stop(folder: Path) -> None:
     if (folder / "data" / "postmaster.pid").exists():
         _run(folder, _own_programs(folder) / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[Callable[..., str]]:
+    """A server whose databases stay in that folder; yields `find_database`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ[FOLDER] = str(folder)
+    _address()
+    try:
+        yield find_database
+    finally:
+        _run(folder, _own_programs(folder) / "pg_ctl", "-D", "data", "-m", "fast", "-w", "stop")
+
+
+def find_database(name: str, template: Callable[[], str] | None = None) -> str:
+    """The URL of the server's database of that name; a missing one is made, as a copy of a template if one is named."""
+    with _server() as connection:
+        known = connection.exec_driver_sql("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).first()
+        if known is None:
+            like = f" TEMPLATE {template()}" if template else ""
+            connection.exec_driver_sql(f"CREATE DATABASE {name}{like}")
+    return _named(name)
 
 
 def _own_programs(folder: Path) -> Path:

@@ -144,7 +144,8 @@ def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms
     previous = None
     for found, trial in session.exec(statement):
         is_next = options.every_action or options.grows or found.trajectory_id != previous
-        if is_next and not (options.narrowed and _is_uncritical(session, run, found)):
+        place = (found.trajectory_id, found.step, found.kind)
+        if is_next and (not options.narrowed or audit_draws.is_critical(session, run, *place)):
             previous = found.trajectory_id
             yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
 
@@ -189,11 +190,6 @@ def list_late_items(
                 late = audit_draws.place_live_audit(late, judged.threshold, drawn.number, drawn.probability)
             found.append(late)
     return found
-
-
-def _is_uncritical(session: Session, run: tables.Run, verdict: tables.Verdict) -> bool:
-    """Return whether the run's patterns no longer match the judged action."""
-    return not audit_draws.is_critical(session, run, verdict.trajectory_id, verdict.step, verdict.kind)
 
 
 def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import and_
+from sqlalchemy import and_, case, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -30,6 +30,8 @@ from storage.tables import RunKind
 
 BREAK_MS = 30 * 60_000
 """The time between two decisions, in ms, above which a new session begins."""
+MOST_DECISIONS = 2_000
+"""The number of a reviewer's latest decisions that are read."""
 _HOUR_MS, _WINDOW_MS = 3_600_000, 10 * 60_000
 COLUMNS = ("reviewer", "hour", "decisions", "seconds", "misaligned", "hits", "sensitivity", "aligned", "alarms")
 """The columns of the table by hour of work."""
@@ -103,8 +105,11 @@ def measure_capacity(
     With `until_ms`, known items decided later do not count, so that a figure does not reveal a recent known item.
     """
     decision, item = tables.Decision, tables.Item
-    in_run = select(decision.reviewer).join(item, col(item.id) == decision.item_id).where(item.run_id == run.id)
-    names = sorted(set(session.exec(in_run.where(is_current()))) & set(reviewers or session.exec(in_run)))
+    # Adding 0 keeps the planner from reading all items of the run to find the decisions of one reviewer.
+    of_run = col(item.run_id) + 0 == run.id if reviewers else col(item.run_id) == run.id
+    among = (of_run, is_current(), *([col(decision.reviewer).in_(reviewers)] if reviewers else []))
+    in_run = select(decision.reviewer).distinct().join(item, col(item.id) == decision.item_id)
+    names = sorted(session.exec(in_run.where(*among)))
     called, decided = _count_called(session, run)
     found = []
     for name in names:
@@ -161,13 +166,13 @@ def set_stop(session: Session, run: tables.Run, stops: bool, now_ms: int) -> Non
 def _count_called(session: Session, run: tables.Run) -> tuple[int, int]:
     """Return the numbers of decisions that call an action of the run misaligned, and of all decisions with a label."""
     decision, item = tables.Decision, tables.Item
-    labels = select(decision.label).join(item, col(item.id) == decision.item_id).where(item.run_id == run.id)
-    found = session.exec(labels.where(is_current(), col(decision.label).is_not(None), ~is_seeded())).all()
-    return found.count(Label.MISALIGNED), len(found)
+    called = func.count(case((col(decision.label) == Label.MISALIGNED, 1)))
+    labels = select(called, func.count(col(decision.label))).join(item, col(item.id) == decision.item_id)
+    return session.exec(labels.where(item.run_id == run.id, is_current(), ~is_seeded())).one()
 
 
 def _read_decided(session: Session, run: tables.Run, reviewer: str) -> list[_Decided]:
-    """Return the reviewer's decisions in all runs in order, with time on task and load; the first is at 0 hours."""
+    """Return the reviewer's latest decisions in all runs, with time on task and load; the first is at 0 hours."""
     decision, item, record, seeded = tables.Decision, tables.Item, tables.Trajectory, tables.SeededItem
     statement = (
         sa_select(
@@ -179,11 +184,13 @@ def _read_decided(session: Session, run: tables.Run, reviewer: str) -> list[_Dec
         .join(tables.Run, col(tables.Run.id) == item.run_id)
         .outerjoin(seeded, and_(col(seeded.item_id) == col(item.id)))
         .where(col(decision.reviewer) == reviewer, is_current())
-        .order_by(col(decision.decided_ms), col(decision.id))
+        .order_by(col(decision.id).desc())
+        .limit(MOST_DECISIONS)
     )
+    latest = sorted(session.execute(statement), key=lambda row: row.decided_ms)
     found: list[_Decided] = []
     began = 0
-    for claimed_ms, at_ms, label, run_id, gold, kind, expected, known_by in session.execute(statement):
+    for claimed_ms, at_ms, label, run_id, gold, kind, expected, known_by in latest:
         if not found or at_ms - found[-1].at_ms > BREAK_MS:
             began = claimed_ms
         load = sum(at_ms - row.at_ms <= _WINDOW_MS for row in reversed(found[-200:])) * (_HOUR_MS / _WINDOW_MS)

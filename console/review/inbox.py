@@ -8,7 +8,8 @@ from shlex import quote
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from sqlalchemy import BindParameter, bindparam, case, func, or_
+from sqlalchemy import BindParameter, bindparam, case, func, literal, literal_column, or_
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
@@ -32,7 +33,8 @@ _MINE = (
     select(func.count(), func.avg(_decision.decided_ms - _decision.claimed_ms))
     .select_from(_decision)
     .join(_item, col(_item.id) == _decision.item_id)
-    .where(_item.run_id == _RUN, _decision.reviewer == bindparam("reviewer"), is_current())
+    # Adding 0 keeps the planner from reading all items of the run to find the reviewer's.
+    .where(col(_item.run_id) + 0 == _RUN, _decision.reviewer == bindparam("reviewer"), is_current())
     .where(_decision.decision != DecisionKind.ESCALATE)
 )
 _ASKED = (
@@ -43,12 +45,21 @@ _ASKED = (
     .where(or_(col(_ask.answer).is_(None), col(_ask.answer).in_(GAVE_UP)))
     .order_by(col(_ask.id))
 )
-_WAITING = select(func.count(), func.min(_item.created_ms)).where(
-    _item.run_id == _RUN, col(_item.open_slots) > 0, col(_item.status).in_(UNREVIEWED)
+_MOST_WATCHED = 5_000
+_unreviewed = (
+    select(_item.id, _item.open_slots)
+    .where(col(_item.run_id).in_(_RUNS), col(_item.status).in_(UNREVIEWED))
+    .limit(_MOST_WATCHED)
+    .subquery()
+)
+# If the runs have more items than are watched, the newest item of any run tells of new ones.
+_newest = case(
+    (func.count() < _MOST_WATCHED, func.max(_unreviewed.c.id)),
+    else_=select(func.max(_item.id)).scalar_subquery(),
 )
 _OPEN = select(
-    func.count(case((col(_item.open_slots) > 0, 1))), func.count(), func.max(_item.id), func.sum(_item.open_slots)
-).where(col(_item.run_id).in_(_RUNS), col(_item.status).in_(UNREVIEWED))
+    func.count(case((_unreviewed.c.open_slots > 0, 1))), func.count(), _newest, func.sum(_unreviewed.c.open_slots)
+).select_from(_unreviewed)
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(col(_budget.run_id).in_(_RUNS))
 
 
@@ -73,7 +84,7 @@ def list_items(session: Session, run: tables.Run) -> list[dict[str, Any]]:
     )
     found = list(session.exec(statement))
     holders = _holders(session, [row.id or 0 for row, *_ in found])
-    return [_listed(row, judged, holders.get(row.id or 0)) | _waiter(asked) for row, judged, asked in found]
+    return [_listed(row, judged, holders.get(row.id or 0), asked) for row, judged, asked in found]
 
 
 def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
@@ -86,7 +97,9 @@ def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot
     return holders
 
 
-def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Slot | None) -> dict[str, Any]:
+def _listed(
+    item: tables.Item, verdict: tables.Verdict | None, holder: tables.Slot | None, ask: tables.Ask | None
+) -> dict[str, Any]:
     return {
         "item_id": item.id,
         "trajectory_id": item.trajectory_id,
@@ -98,12 +111,6 @@ def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Sl
         "detector": verdict.detector if verdict else None,
         "claimed_by": holder.reviewer if holder else None,
         "claim_expires_at": runs.iso(holder.lease_until_ms) if holder else None,
-    }
-
-
-def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
-    """Return the waiting agent with its deadline and last heartbeat; all three are None if no agent waits."""
-    return {
         "agent": ask.asker or None if ask else None,
         "deadline": runs.iso(ask.deadline_ms) if ask else None,
         "heartbeat": runs.iso(ask.heartbeat_ms) if ask else None,
@@ -243,22 +250,18 @@ def find_busiest_run(session: Session) -> tables.Run | None:
     Runs of studies and archived runs are excluded.
     """
     item, run = tables.Item, tables.Run
-    waiting = func.count(col(item.id))
-    statement = (
-        select(run)
-        .join(item, (col(item.run_id) == run.id) & (col(item.open_slots) > 0), isouter=True)
-        .where(col(run.study_id).is_(None), col(run.archived_ms).is_(None))
-        .group_by(col(run.id))
-        .order_by(waiting.desc(), col(run.id).desc())
-        .limit(1)
-    )
-    return session.exec(statement).first()
+    # A literal, because SQLite cannot use a partial index with a bound value.
+    opened = sa_select(literal(1)).where(col(item.run_id) == col(run.id), literal_column("item.open_slots > 0"))
+    first = opened.select_from(item).correlate(run).limit(_MOST_WATCHED).subquery()
+    waiting = sa_select(func.count()).select_from(first).scalar_subquery()
+    shown = select(run).where(col(run.study_id).is_(None), col(run.archived_ms).is_(None))
+    return session.exec(shown.order_by(waiting.desc(), col(run.id).desc()).limit(1)).first()
 
 
 def has_pending_items(session: Session) -> bool:
     """Return whether any run outside studies has a pending item."""
     run = find_busiest_run(session)
-    return run is not None and count_pending_items(session, run)[0] > 0
+    return run is not None and get_queue_state(session, [run.id or 0]).waiting > 0
 
 
 def find_last_decided_run(session: Session, reviewer: str) -> tables.Run | None:
@@ -289,17 +292,11 @@ def explain_empty_queue(session: Session, run: tables.Run) -> str:
     return f"{run.detector} has not flagged any action yet, so no item is pending."
 
 
-def count_pending_items(session: Session, run: tables.Run) -> tuple[int, int | None]:
-    """Return the number of pending items that anyone may claim, and the creation time of the oldest (ms since 1970)."""
-    count, oldest = session.exec(_WAITING, params={"run": run.id}).one()
-    return count, oldest
-
-
 @dataclass(frozen=True, slots=True)
 class QueueState:
     """The state of a run's queue; two states differ if items or the budget have changed between them.
 
-    `waiting` counts the items that anyone may claim; `undecided` also counts the claimed items.
+    `waiting` counts the items that anyone may claim, `undecided` also the claimed ones, of the first 5,000 items.
     """
 
     waiting: int
@@ -335,7 +332,7 @@ def list_unsent_drafts(session: Session, run: tables.Run, reviewer: str) -> list
     statement = (
         select(draft)
         .join(item, col(item.id) == draft.item_id)
-        .where(item.run_id == run.id, draft.reviewer == reviewer, draft.feedback_text != "")
+        .where(col(item.run_id) + 0 == run.id, draft.reviewer == reviewer, draft.feedback_text != "")
         .where(col(item.status).in_(UNREVIEWED))
         .order_by(col(draft.updated_ms).desc())
     )

@@ -9,7 +9,7 @@ from statistics import median
 
 from sqlmodel import Session, col, select
 
-from console.review.waiting import count_offered
+from console.review.waiting import measure_offered
 from console.runs import is_current
 from storage import tables
 from storage.tables import DecisionKind
@@ -71,7 +71,7 @@ def measure_progress(session: Session, runs: Sequence[tables.Run], reviewer: str
         if day in found.days:
             found.days[day] += 1
     for run_id, one in by_run.items():
-        one.pending = count_offered(session, [run_id], reviewer)
+        one.pending = measure_offered(session, [run_id], reviewer)[0]
         one.seconds = median(times[run_id]) / 1_000 if times[run_id] else None
     found.runs = [one for one in by_run.values() if one.decisions or one.escalated or one.pending]
     return found

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from heapq import heapify, heappop, heappush
+from heapq import merge
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, false, func, or_, true
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    literal_column,
+    or_,
+    true,
+)
 from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
@@ -23,10 +36,10 @@ from storage import tables
 from storage.queue import HALTED
 from storage.queue.offers import list_live_items
 from storage.queue.transaction import Transaction
-from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, RunKind, SlotStatus
 
-MOST, MOST_UNREAD = 100, 20
-"""The maximum numbers of offered rows within the budget and of rows beyond the budget."""
+MOST, MOST_UNREAD, MOST_COUNTED = 100, 20, 2_000
+"""The maximum numbers of offered rows within the budget, of rows beyond the budget, and of a trial's counted items."""
 _MOST_SORTED = 5_000
 """The maximum number of a trial's next items that are sorted by age."""
 _AGES = {"oldest": 1, "newest": -1}
@@ -114,17 +127,6 @@ class _Row(NamedTuple):
     created_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Divided:
-    """The pending items of one run, in order and divided at the end of the budget, with the counts of all items."""
-
-    offered: list[_Row]
-    unread: list[_Row]
-    matching: int
-    beyond: int
-    total: int
-
-
 def list_pending_items(
     session: Session,
     found_runs: Sequence[tables.Run],
@@ -141,17 +143,23 @@ def list_pending_items(
     live = list_live_items(Transaction.joined(session), ids, reviewer, at_ms, MOST)
     ranks = {item.item_id: rank for rank, item in enumerate(live)}
     parts = [_divide(session, run, reviewer, wanted, ranks, at_ms) for run in found_runs]
-    mine = {id for id, who in list_assignees(session, [row.id for part in parts for row in part.offered]).items()}
-    offered = _order([part.offered for part in parts], ranks, mine)
+    in_budget, beyond_budget, *counts = zip(*parts, strict=True) if parts else [()] * 5
+    mine = {id for id, who in list_assignees(session, [row.id for part in in_budget for row in part]).items()}
+    offered = _order(in_budget, ranks, mine)
     if wanted.order in _AGES:
         offered.sort(key=lambda row: (_AGES[wanted.order] * row.created_ms, row.id))
     offered = offered[:MOST]
-    unread = [row for part in parts for row in part.unread][:MOST_UNREAD]
+    unread = [row for part in beyond_budget for row in part][:MOST_UNREAD]
     hiding = {run.id for run in found_runs if _hides_verdict(run)}
-    found = [_hide(row) if row.item.run_id in hiding else row for row in _items(session, [*offered, *unread])]
+    found = [
+        replace(row, score=None, rationale=None, is_hidden=row.item.verdict_id is not None)
+        if row.item.run_id in hiding
+        else row
+        for row in _items(session, [*offered, *unread])
+    ]
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
     held = _own(session, ids, reviewer, SlotStatus.CLAIMED, true())
-    matching, beyond, total = (sum(getattr(part, name) for part in parts) for name in ("matching", "beyond", "total"))
+    matching, beyond, total = map(sum, counts)
     return PendingItems(
         found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held
     )
@@ -161,43 +169,26 @@ def _hides_verdict(run: tables.Run) -> bool:
     return run_options(run).view.get("score") == HIDDEN
 
 
-def _hide(row: PendingItem) -> PendingItem:
-    """Return the row without the score and the reason of the detector."""
-    return replace(row, score=None, rationale=None, is_hidden=row.item.verdict_id is not None)
-
-
-def _order(parts: list[list[_Row]], live: Mapping[int, int], mine: Container[int]) -> list[_Row]:
+def _order(parts: Sequence[list[_Row]], live: Mapping[int, int], mine: Container[int]) -> list[_Row]:
     """Return the rows of all runs in the order in which the queue offers them."""
     rows = [row for part in parts for row in part]
     urgent = [row for row in rows if row.id in live and row.turn != OfferOrder.SKIPPED]
     claimed = [row for row in rows if row.turn == OfferOrder.CLAIMED]
     assigned = [row for row in rows if row.id in mine and row.turn == OfferOrder.FRESH]
     skipped = [row for row in rows if row.turn == OfferOrder.SKIPPED]
+    fresh = [[row for row in part if row.turn == OfferOrder.FRESH] for part in parts]
     ordered = [
         *sorted(urgent, key=lambda row: live[row.id]),
         *sorted(claimed, key=lambda row: -row.at_ms),
         *sorted(assigned, key=lambda row: (-row.priority, row.id)),
-        *_merge([[row for row in part if row.turn == OfferOrder.FRESH] for part in parts]),
+        # By the priority of the first row that is left of each run, whose rows are in order of trials.
+        *merge(*fresh, key=lambda row: (-row.priority, row.id)),
         *sorted(skipped, key=lambda row: (row.at_ms, row.id)),
     ]
     once: dict[int, _Row] = {}
     for row in ordered:
         once.setdefault(row.id, row)
     return list(once.values())
-
-
-def _merge(parts: list[list[_Row]]) -> list[_Row]:
-    """Merge the rows of each run, which are in order, by the priority of the first row of each run."""
-    heads = [(-part[0].priority, part[0].id, number, 0) for number, part in enumerate(parts) if part]
-    heapify(heads)
-    merged = []
-    while heads:
-        _priority, _id, number, position = heappop(heads)
-        merged.append(parts[number][position])
-        if position + 1 < len(parts[number]):
-            row = parts[number][position + 1]
-            heappush(heads, (-row.priority, row.id, number, position + 1))
-    return merged
 
 
 def _divide(
@@ -207,41 +198,49 @@ def _divide(
     wanted: PendingFilter,
     live: Mapping[int, int],
     at_ms: int,
-) -> _Divided:
+) -> tuple[list[_Row], list[_Row], int, int, int]:
+    """Return the rows within the budget and beyond it, and how many items match, lie beyond the budget and pend."""
     offered: list[_Row] = []
     unread: list[_Row] = []
-    matching = beyond = 0
-    left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
-    for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
-        rest = left.get(trial)
-        rows = _rows(session, run, reviewer, wanted, trial, _MOST_SORTED if wanted.order in _AGES else MOST, at_ms)
+    matching = beyond = total = 0
+    for trial, budget in runs.budgets(session, run).items():
+        place, rest = (run, trial, reviewer), budget["left"]
+        own = _own_rows(session, *place, wanted, at_ms)
+        claimed = [row for row in own if row.turn == OfferOrder.CLAIMED]
+        fresh = _fresh_rows(session, *place, wanted, _MOST_SORTED if wanted.order in _AGES else MOST, at_ms)
+        rows = [*claimed, *fresh, *(row for row in own if row.turn == OfferOrder.SKIPPED)]
         rows.sort(key=lambda row: live.get(row.id, len(live)))
-        reached = [row for row, spent in _walked(rows, run) if rest is None or spent <= rest]
+        spent, reached = 0, []
+        for row in rows:
+            paid = row.turn != OfferOrder.CLAIMED and not (run.halted_free and row.kind == HALTED)
+            spent += paid
+            # Free items are offered even if the budget is spent.
+            reached += [row] if rest is None or not paid or spent <= rest else []
         known = {row.id for row in reached}
         offered += reached
         unread += [row for row in rows if row.id not in known]
-        matching += waiting
-        beyond += 0 if rest is None else max(0, paid - rest)
-    everything = _counts(session, run, reviewer, PendingFilter()) if wanted.is_set else {}
-    total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
-    return _Divided(offered, unread, matching, beyond, total)
+        waiting, using = _count_open(session, *place, wanted)
+        matching += waiting + len(claimed)
+        beyond += 0 if rest is None else max(0, using - rest)
+        if wanted.is_set:
+            own = _own_rows(session, *place, PendingFilter(), at_ms)
+            waiting, _ = _count_open(session, *place, PendingFilter())
+        total += waiting + sum(row.turn == OfferOrder.CLAIMED for row in own)
+    return offered, unread, matching, beyond, total
 
 
 def list_filter_choices(session: Session, run_ids: Sequence[int]) -> tuple[list[str], list[str]]:
-    """List the detectors and the environments of the pending items of these runs."""
-    item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
-    shown = session.exec(select(tables.Run).where(col(tables.Run.id).in_(run_ids)))
-    open_ids = {run.id for run in shown if not _hides_verdict(run)}
-    statement = (
-        select(item.run_id, verdict.detector, record.environment)
-        .select_from(item)
-        .join(record, col(record.id) == item.trajectory_id)
-        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
-        .where(col(item.run_id).in_(run_ids), item.open_slots > 0)
-        .distinct()
-    )
-    found = list(session.exec(statement))
-    return sorted({one for run, one, _ in found if one and run in open_ids}), sorted({one for _run, _, one in found})
+    """List the detectors and the environments whose items may be pending in these runs."""
+    item, verdict = tables.Item, tables.Verdict
+    found = session.exec(select(tables.Run).where(col(tables.Run.id).in_(run_ids))).all()
+    environments = {name for run in found for name in run.environment.split(",")}
+    shown = [run for run in found if not _hides_verdict(run)]
+    # On a gate, the policy selects the items of several detectors; elsewhere only the routing detector selects items.
+    several = [run.id for run in shown if run.kind == RunKind.GATE or not run.detector]
+    first = select(item.verdict_id).where(col(item.run_id).in_(several), literal_column("item.open_slots > 0"))
+    judged = select(verdict.detector).where(col(verdict.id).in_(first.limit(MOST_COUNTED))).distinct()
+    detectors = {*session.exec(judged)} if several else set()
+    return sorted(detectors | {run.detector for run in shown if run.detector}), sorted(environments)
 
 
 def _own(
@@ -253,17 +252,6 @@ def _own(
     return session.exec(statement.where(*own, col(item.run_id).in_(run_ids), still)).one()
 
 
-def _walked(rows: list[_Row], run: tables.Run) -> list[tuple[_Row, int]]:
-    """Return each row with the number of inspections spent up to and including it; a free row gets 0."""
-    spent, walked = 0, []
-    for row in rows:
-        paid = row.turn != OfferOrder.CLAIMED and not (run.halted_free and row.kind == HALTED)
-        spent += paid
-        # Free items are offered even if the budget is spent.
-        walked.append((row, spent if paid else 0))
-    return walked
-
-
 _OWN = aliased(tables.Slot)
 _AT: BindParameter[int] = bindparam("at_ms")
 _TURN = case(
@@ -273,17 +261,26 @@ _TURN = case(
 )
 
 
-def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: PendingFilter) -> Any:
-    """Restrict the statement over items to the reviewer's pending items that match the filter."""
-    item = tables.Item
+def _join_own(statement: Any, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter, *, opens: bool) -> Any:
+    """Restrict the statement over items to the reviewer's pending items that match the filter.
+
+    With `opens`, take the open items that the reviewer has neither claimed nor decided, in the order of the index on
+    open items. Otherwise, take the items that the reviewer has claimed or skipped.
+    """
+    item, assigned = tables.Item, tables.ItemReviewer
     own = (col(_OWN.item_id) == item.id) & (col(_OWN.reviewer) == reviewer)
-    waits = or_(col(item.open_slots) > 0, col(_OWN.status) == SlotStatus.CLAIMED)
-    unanswered = or_(col(_OWN.id).is_(None), col(_OWN.status) != SlotStatus.DECIDED)
-    of_run = (col(item.run_id) == run.id) & col(item.status).in_(UNREVIEWED)
-    assigned = tables.ItemReviewer
     of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
-    left = (of_run, waits, unanswered, ~of_others)
-    return statement.outerjoin(_OWN, own).where(*left, *_conditions(wanted, reviewer, hides=_hides_verdict(run)))
+    left = (item.trial == trial, ~of_others, *_conditions(wanted, reviewer, hides=_hides_verdict(run)))
+    if opens:
+        taken = col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))
+        # A literal, because SQLite cannot use a partial index with a bound value.
+        is_open: tuple[Any, ...] = (item.run_id == run.id, literal_column("item.open_slots > 0"))
+        return statement.outerjoin(_OWN, own).where(*is_open, or_(col(_OWN.id).is_(None), ~taken), *left)
+    claimed = (col(_OWN.status) == SlotStatus.CLAIMED) & col(item.status).in_(UNREVIEWED)
+    skipped = (col(_OWN.status) == SlotStatus.SKIPPED) & (col(_OWN.lease_until_ms) > _AT) & (col(item.open_slots) > 0)
+    held = col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.SKIPPED))
+    # Adding 0 hides the index on items from the planner: a reviewer has few such slots.
+    return statement.join(_OWN, own).where(col(item.run_id) + 0 == run.id, held, or_(claimed, skipped), *left)
 
 
 def _conditions(wanted: PendingFilter, reviewer: str, *, hides: bool) -> list[ColumnElement[bool]]:
@@ -297,18 +294,13 @@ def _conditions(wanted: PendingFilter, reviewer: str, *, hides: bool) -> list[Co
         of_them = col(record.environment).in_(wanted.environments)
         found.append(exists().where(col(record.id) == item.trajectory_id, of_them))
     if wanted.escalated:
-        found.append(_escalated())
+        is_escalation = col(tables.Decision.decision) == DecisionKind.ESCALATE
+        found.append(exists().where(col(tables.Decision.item_id) == item.id, is_escalation, is_current()))
     if wanted.mine:
         found.append(_mine(reviewer))
     if words := wanted.text.strip():
         found.append(_says(words, hides=hides))
     return found
-
-
-def _escalated() -> ColumnElement[bool]:
-    decision = tables.Decision
-    is_escalation = col(decision.decision) == DecisionKind.ESCALATE
-    return exists().where(col(decision.item_id) == tables.Item.id, is_escalation, is_current())
 
 
 def _mine(reviewer: str) -> ColumnElement[bool]:
@@ -332,31 +324,40 @@ def _says(words: str, *, hides: bool) -> ColumnElement[bool]:
     return in_task if hides else or_(in_task, exists().where(col(verdict.id) == item.verdict_id, in_reason))
 
 
-def _counts(session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter) -> dict[int, tuple[int, int]]:
-    """Return for each trial the number of pending items, and the number of them that would use an inspection."""
-    item = tables.Item
-    free = col(_OWN.status) == SlotStatus.CLAIMED
-    if run.halted_free:
-        free = or_(free, col(item.kind) == HALTED)
-    statement = sa_select(col(item.trial), func.count(), func.count(case((free, None), else_=1)))
-    grouped = _asked(statement, run, reviewer, wanted).group_by(item.trial).order_by(item.trial)
-    return {trial: (waiting, paid) for trial, waiting, paid in session.execute(grouped)}
+def _count_open(session: Session, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter) -> tuple[int, int]:
+    """Return the number of open items, at most MOST_COUNTED, and the number of them that would use an inspection."""
+    paid = case((col(tables.Item.kind) == HALTED, None), else_=1) if run.halted_free else literal(1)
+    statement = _join_own(sa_select(paid.label("paid")), run, trial, reviewer, wanted, opens=True)
+    found = statement.select_from(tables.Item).limit(MOST_COUNTED).subquery()
+    waiting, using = session.execute(sa_select(func.count(), func.count(found.c.paid)).select_from(found)).one()
+    return waiting, using
 
 
-def _rows(
-    session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter, trial: int, most: int, at_ms: int
+_ROW = (
+    *(col(getattr(tables.Item, name)) for name in ("id", "kind")),
+    _TURN,
+    case((col(_OWN.status) == SlotStatus.CLAIMED, col(_OWN.claimed_ms)), else_=func.coalesce(_OWN.lease_until_ms, 0)),
+    *(col(getattr(tables.Item, name)) for name in ("priority", "trial", "created_ms")),
+)
+
+
+def _own_rows(
+    session: Session, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter, at_ms: int
 ) -> list[_Row]:
-    """Return the trial's pending items, in queue order."""
+    """Return the items of the trial that the reviewer has claimed, the latest first, or skipped, the first first."""
+    statement = _join_own(sa_select(*_ROW), run, trial, reviewer, wanted, opens=False)
+    rows = [_Row(*row) for row in session.execute(statement, {"at_ms": at_ms})]
+    return sorted(rows, key=lambda row: (row.at_ms if row.turn == OfferOrder.SKIPPED else -row.at_ms, row.id))
+
+
+def _fresh_rows(
+    session: Session, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter, most: int, at_ms: int
+) -> list[_Row]:
+    """Return the trial's items that are new to the reviewer, by priority."""
     item = tables.Item
-    skipped_order = case((_TURN == OfferOrder.SKIPPED, col(_OWN.lease_until_ms)), else_=0)
-    latest_hold = case((_TURN == OfferOrder.CLAIMED, -col(_OWN.claimed_ms)), else_=0)
-    own_ms = case((_TURN == OfferOrder.CLAIMED, col(_OWN.claimed_ms)), else_=func.coalesce(_OWN.lease_until_ms, 0))
-    columns = (col(item.id), col(item.kind), _TURN, own_ms, col(item.priority), col(item.trial), col(item.created_ms))
-    statement = _asked(sa_select(*columns), run, reviewer, wanted)
-    ordered = statement.where(item.trial == trial).order_by(
-        _TURN, skipped_order, latest_hold, col(item.priority).desc(), item.id
-    )
-    return [_Row(*row) for row in session.execute(ordered.limit(most), {"at_ms": at_ms})]
+    statement = _join_own(sa_select(*_ROW), run, trial, reviewer, wanted, opens=True).where(_TURN == OfferOrder.FRESH)
+    ordered = statement.order_by(col(item.priority).desc(), item.id).limit(most)
+    return [_Row(*row) for row in session.execute(ordered, {"at_ms": at_ms})]
 
 
 def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, case, exists
+from sqlalchemy import bindparam
 from sqlalchemy import select as sa_select
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from console.review.access import list_reviewable_runs
+from console.review.pending_items import MOST_COUNTED
 from storage import tables
-from storage.queue import HALTED
-from storage.queue.offers import LiveItem, list_live_items
+from storage.queue.offers import LiveItem, count_open, list_live_items
 from storage.queue.transaction import Transaction
 from storage.tables import SlotStatus
 
@@ -45,7 +45,7 @@ def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_
     if without_claimed and live:
         claimed = set(session.exec(_CLAIMED, params={"reviewer": reviewer}))
         live = [item for item in live if item.item_id not in claimed]
-    pending = count_offered(session, list(runs), reviewer)
+    pending = measure_offered(session, list(runs), reviewer)[0]
     if not live:
         return AgentsWaiting(pending=pending)
     first, since_ms = live[0], min(item.asked_ms for item in live)
@@ -70,47 +70,22 @@ def find_pressing_item(
     return first if first.deadline_ms - now_ms < PRESSING_MS else None
 
 
-def count_offered(session: Session, run_ids: list[int], reviewer: str | None) -> int:
-    """Return the number of pending items of these runs that the queue can offer this reviewer within the budgets.
+def measure_offered(session: Session, run_ids: list[int], reviewer: str | None) -> tuple[int, int | None]:
+    """Return the number of pending items within the budgets for the reviewer, and the oldest one's time in ms or None.
 
     Leave out items that the reviewer has claimed or decided and items assigned to others; None stands for any reviewer.
+    Of a trial without a limit, count at most MOST_COUNTED items.
     """
-    return measure_offered(session, run_ids, reviewer, with_age=False)[0]
-
-
-def measure_offered(
-    session: Session, run_ids: list[int], reviewer: str | None, *, with_age: bool = True
-) -> tuple[int, int | None]:
-    """Return the number of items of `count_offered`, and the creation time in ms of the oldest of them, or None."""
-    item, slot, budget, run = tables.Item, tables.Slot, tables.Budget, tables.Run
-    assigned, place = tables.ItemReviewer, (col(item.run_id), col(item.trial))
-    of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
-    is_own = (col(slot.reviewer) == reviewer) & col(slot.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))
-    taken = exists().where(col(slot.item_id) == item.id, is_own)
-    is_free = col(run.halted_free) & (col(item.kind) == HALTED)
-    own = () if reviewer is None else (~of_others, ~taken)
-    left_for_reviewer, made = (col(item.open_slots) > 0, *own), col(item.created_ms)
-    free_count, oldest = func.count(case((is_free, 1))), (func.min(made), func.min(case((is_free, made))))
-    pending = (
-        sa_select(*place, func.count(), free_count, *oldest)
-        .join(run, col(run.id) == item.run_id)
-        .where(col(item.run_id).in_(run_ids), *left_for_reviewer)
-        .group_by(*place)
+    budget, run = tables.Budget, tables.Run
+    limits = (
+        sa_select(*map(col, (budget.run_id, budget.trial, budget.cap, budget.used)), col(run.halted_free))
+        .join(run, col(run.id) == budget.run_id)
+        .where(col(budget.run_id).in_(run_ids), col(budget.scope) == "")
     )
-    limits = select(budget.run_id, budget.trial, budget.cap, budget.used).where(
-        col(budget.run_id).in_(run_ids), budget.scope == ""
-    )
-    left = {(run, trial): None if cap is None else max(0, cap - used) for run, trial, cap, used in session.exec(limits)}
-    found = 0
-    since: list[int | None] = []
-    for run_id, trial, count, free, first_ms, first_free_ms in session.execute(pending):
-        limit = left.get((run_id, trial))
-        if limit is None or count - free <= limit:
-            found, since = found + count, [*since, first_ms]
-            continue
-        found, since = found + free + limit, [*since, first_free_ms]
-        if with_age:
-            paid = select(made).join(run, col(run.id) == item.run_id).where(item.run_id == run_id, item.trial == trial)
-            paid = paid.where(*left_for_reviewer, ~is_free).order_by(col(item.priority).desc(), col(item.id))
-            since.append(session.scalar(select(func.min(paid.limit(limit).subquery().c.created_ms))))
-    return found, min((at_ms for at_ms in since if at_ms is not None), default=None)
+    parts = []
+    for run_id, trial, cap, used, halted_free in session.execute(limits):
+        left = MOST_COUNTED if cap is None else min(max(0, cap - used), MOST_COUNTED)
+        free = " AND i.kind = 'halted'" if halted_free and cap is not None else ""
+        parts += [(run_id, trial, free, MOST_COUNTED)] if free else []
+        parts.append((run_id, trial, free.replace("=", "<>"), left))
+    return count_open(Transaction.joined(session), parts, reviewer)

@@ -23,8 +23,8 @@ SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "dete
 def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
     """Return the summary of a run in the format of `run list --json`."""
     record, item = tables.Trajectory, tables.Item
-    trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
-    trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
+    counted = select(func.count(func.distinct(record.trial)), func.count()).where(record.run_id == run.id)
+    trials, trajectories = session.exec(counted).one()
     waiting = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
     return {
         "run": run.name,
@@ -71,21 +71,14 @@ def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, in
     success rate.
     """
     record, tasks = tables.Trajectory, task_count(session, run)
-    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
-    counts: dict[int, dict[str, int | None]] = {}
-    held: dict[int, int] = {}
-    paper: dict[int, int] = {}
-    still_open = set()
-    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
-        solved = outcome == Outcome.SUCCEEDED
-        paper[trial] = paper.get(trial, 0) + solved
-        held[trial] = held.get(trial, 0) + (solved and released_by is None)
-        if outcome in _OPEN:
-            still_open.add(trial)
-    for trial in paper:
-        known = None if trial in still_open else paper[trial]
-        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
-    return counts
+    solved = col(record.outcome) == Outcome.SUCCEEDED
+    kinds = (solved & col(record.released_by).is_(None), solved, col(record.outcome).in_(_OPEN))
+    counted = sa_select(col(record.trial), *(func.count(case((kind, 1))) for kind in kinds))
+    rows = session.execute(counted.where(col(record.run_id) == run.id).group_by(col(record.trial)))
+    return {
+        trial: {"success_held": held, "success_paper": None if still_open else paper, "run_tasks": tasks}
+        for trial, held, paper, still_open in rows
+    }
 
 
 def count_expired(session: Session, run: tables.Run, since_ms: int = 0) -> dict[int, int]:

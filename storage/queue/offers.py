@@ -5,7 +5,7 @@ items return when their skip ends, or if no other item is left.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from storage.queue.transaction import Transaction
 from storage.queue.values import DEAD_MS
@@ -73,6 +73,28 @@ SELECT i.id, i.run_id, i.trial FROM slot s CROSS JOIN item i
 WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND s.lease_until_ms > :now_ms
   AND i.id = s.item_id AND i.run_id IN (%s) AND i.open_slots > 0 AND NOT {_OF_OTHERS} AND {_PAID}
 ORDER BY s.lease_until_ms, i.id LIMIT {MOST}"""
+
+
+_OPEN = f"""
+SELECT count(*), min(created_ms) FROM (
+    SELECT i.created_ms FROM item i
+    WHERE i.run_id = %d AND i.trial = %d AND i.open_slots > 0%s
+      AND (:reviewer = '' OR NOT {_OF_OTHERS} AND NOT EXISTS ({_OWN_SLOT} AND s.status IN ('claimed', 'decided')))
+    ORDER BY i.priority DESC, i.id LIMIT %d) AS opened"""
+
+
+OpenItems = tuple[int, int, str, int]
+"""The run, the trial, an SQL condition on item i (or nothing), and the number of the first items to count."""
+
+
+def count_open(db: Transaction, parts: Sequence[OpenItems], reviewer: str | None) -> tuple[int, int | None]:
+    """Return the number of these items that the reviewer (None: any) can claim, and the oldest one's time in ms."""
+    rows: list[Sequence[Any]] = []
+    # SQLite allows 500 parts of a statement.
+    for start in range(0, len(parts), 400):
+        counted = " UNION ALL ".join(_OPEN % part for part in parts[start : start + 400])
+        rows += db.rows(counted, reviewer=reviewer or "")
+    return sum(count for count, _ in rows), min((at_ms for _, at_ms in rows if at_ms is not None), default=None)
 
 
 class LiveItem(NamedTuple):

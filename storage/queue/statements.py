@@ -146,10 +146,11 @@ REOPEN = """
 UPDATE item SET open_slots = open_slots + 1, status = 'pending'
 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
 
+# The joined text hides the index of the reviewer's decisions: of all decisions, few can still be undone.
 SETTLE = f"""
 UPDATE decision SET deliverable_ms = :now_ms WHERE id IN (
     SELECT d.id FROM decision d CROSS JOIN item i
-    WHERE d.deliverable_ms > :now_ms AND d.delivered_ms IS NULL AND {IS_CURRENT} AND d.reviewer = :reviewer
+    WHERE d.deliverable_ms > :now_ms AND d.delivered_ms IS NULL AND {IS_CURRENT} AND d.reviewer || '' = :reviewer
       AND i.id = d.item_id AND i.run_id = :run_id
     FOR UPDATE OF d SKIP LOCKED)"""
 

@@ -277,6 +277,7 @@ class Decision(NumberedTable, table=True):
         UniqueConstraint("slot_id", "revision"),
         one_of("decision", DecisionKind),
         Index("ix_decision_item", "item_id"),
+        Index("ix_decision_reviewer", "reviewer", "id"),
         Index(
             "ux_decision_current",
             "slot_id",

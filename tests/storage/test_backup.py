@@ -292,9 +292,11 @@ def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, t
     add(url, "a")
     copy = backup(url, tmp_path / "copy.db")
     with closing(sqlite3.connect(copy)) as connection, connection:
-        # What revisions 0029 to 0034 added.
+        # What revisions 0029 to 0035 added.
         for column in ("old_secret", "old_until_ms"):
             connection.execute(f"ALTER TABLE notice_channel DROP COLUMN {column}")
+        connection.execute("DROP INDEX ix_decision_reviewer")
+        connection.execute("DROP INDEX ix_trajectory_run")
         for column in ("token_ms", "old_token_hash", "old_until_ms"):
             connection.execute(f"ALTER TABLE agent DROP COLUMN {column}")
         for table in ("run", "person"):

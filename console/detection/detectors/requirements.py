@@ -27,7 +27,7 @@ from console.detection.detectors.shared.line_replies import (
 from console.detection.detectors.shared.prompt_views import build_full_view
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
 from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
-from console.detection.detectors.verdict import TABLE, Detector, ReplyCost, Verdict
+from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments import environment
 from console.environments.evidence import evidence_of
 from console.llm import prompts
@@ -83,13 +83,8 @@ async def judge_by_requirements(cache: QueryCache) -> Verdict:
         else:
             why = explain_table(table, cache.checkpoint.index + 1)
             verdict = verdict_from_replies(calls, table.score, why)
-    spent = verdict.spent if is_first else _spent_on(call)
+    spent = verdict.spent if is_first else verdict_from_replies([call], 0.0, "").spent
     return replace(verdict, parameters={**verdict.parameters, **told}, spent=spent)
-
-
-def _spent_on(call: ModelCall) -> ReplyCost:
-    """Return the cost of the second call only, because the first checkpoint of the task counts the first call."""
-    return verdict_from_replies([call], 0.0, "").spent
 
 
 async def _list_once(cache: QueryCache) -> tuple[RequirementList, bool]:

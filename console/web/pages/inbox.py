@@ -12,8 +12,8 @@ from console.database import Session, now_ms, reading
 from console.language import _, digits
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
-from console.review.pending_items import PendingItems, list_filter_choices, list_pending_items
-from console.review.waiting import count_offered, measure_offered
+from console.review.pending_items import MOST_COUNTED, PendingItems, list_filter_choices, list_pending_items
+from console.review.waiting import measure_offered
 from console.trials.vigilance import has_known_items
 from console.web.review import actions, bulk_bar, inbox_tools, item_address
 from console.web.sign_in import current_identity
@@ -46,9 +46,9 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """
     count = waiting.total - waiting.held - (0 if waiting.hidden else waiting.beyond)
     words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
-    said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
+    said = [plain(words).format(count=f"<b>{_at_least(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.beyond and not waiting.hidden:
-        said.append(plain(_("Not covered by the budget: {count}.")).format(count=digits(waiting.beyond)))
+        said.append(plain(_("Not covered by the budget: {count}.")).format(count=_at_least(waiting.beyond)))
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.answered:
@@ -56,10 +56,15 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match. The filters hide {hidden}."))
-        said.append(words.format(matching=f"<b>{digits(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
+        said.append(words.format(matching=f"<b>{_at_least(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
     elif waiting.offered:
         said.append(plain(_("Your next item is at the top.")))
     return f'<div class="ia-waiting"><p>{" ".join(said)}</p></div>'
+
+
+def _at_least(count: int) -> str:
+    """Return the digits of a count of items, with + from the number on at which a trial's items are not all counted."""
+    return digits(count) + ("+" if count >= MOST_COUNTED else "")
 
 
 def show_empty_inbox(
@@ -83,7 +88,7 @@ def show_empty_inbox(
         if researcher and unjudged:
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
-        if more := count_offered(session, others, who.name):
+        if more := measure_offered(session, others, who.name)[0]:
             label = _("Review other runs ({count})").format(count=digits(more))
             st.button(label, key="elsewhere", type="primary", on_click=inbox_tools.select_run, args=("",))
 

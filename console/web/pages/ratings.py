@@ -12,7 +12,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, ngettext
 from console.review import blinding, decisions
-from console.review.waiting import count_offered
+from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS
@@ -43,7 +43,7 @@ def judging(run: tables.Run, identity: Identity) -> None:
             view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
     # The claim changed the count.
     with reading() as session:
-        pending = count_offered(session, [run.id or 0], identity.name)
+        pending = measure_offered(session, [run.id or 0], identity.name)[0]
     set_reviewed_runs(run.id)
     actions.show_flash()
     back = st.container(horizontal=True, vertical_alignment="center")
@@ -129,7 +129,7 @@ identity = current_identity()
 with reading() as session:
     every = runs.list_runs(session)
     rated = [one for one in every if run_options(one).rates_answers]
-    waiting = {one.name: count_offered(session, [one.id or 0], identity.name if identity else "") for one in rated}
+    waiting = {one.name: measure_offered(session, [one.id or 0], identity.name if identity else "")[0] for one in rated}
     session.expunge_all()
 
 show_messages()

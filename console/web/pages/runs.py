@@ -5,7 +5,7 @@ import streamlit as st
 from console import runs
 from console.database import reading
 from console.review import inbox
-from console.review.waiting import count_offered
+from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
@@ -27,8 +27,7 @@ with reading() as session:
     run = chosen_run(session)
     listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
     summaries = [run_summary(session, one) for one in listed]
-    offered = [count_offered(session, [one.id or 0], None) for one in listed]
-    pending = [inbox.count_pending_items(session, one)[0] for one in listed]
+    offered = [measure_offered(session, [one.id or 0], None)[0] for one in listed]
     status = run_status(session, run) if run else None
     nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
@@ -109,8 +108,9 @@ opened = st.session_state.get("runs_opened", 0)
 shown = st.dataframe(
     capitalize_heads(
         {heads.get(name, name): row[name] for name in SUMMARY_COLUMNS}
-        | {"environments": row["environment"].replace(",", ", "), "pending": within, "beyond budget": every - within}
-        for row, within, every in zip(summaries, offered, pending, strict=True)
+        | {"environments": row["environment"].replace(",", ", "), "pending": within}
+        | {"beyond budget": row["waiting"] - within}
+        for row, within in zip(summaries, offered, strict=True)
     ),
     key=f"runs-{opened}",
     on_select="rerun",

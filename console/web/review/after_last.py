@@ -15,7 +15,7 @@ from console.language import _, digits, ngettext
 from console.review import decisions, feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.feedback_counts import FeedbackTally
-from console.review.waiting import count_offered
+from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.trials import replay
 from console.trials.round import Advance
@@ -46,7 +46,7 @@ def show_nothing_left(
     )
     with reading() as session:
         others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
-        elsewhere = count_offered(session, others, who.name)
+        elsewhere = measure_offered(session, others, who.name)[0]
     with next_step_row():
         if may_start:
             words, asked = _("Start next trial"), {"round_of": run.name}
@@ -104,7 +104,7 @@ def show_trial_result(run: tables.Run | None, who: Identity) -> None:
     if st.session_state.get("round_done", ("",))[0] != run.name:
         return
     with reading() as session:
-        waiting = count_offered(session, [run.id or 0], who.name)
+        waiting = measure_offered(session, [run.id or 0], who.name)[0]
         tally = feedback_counts.tally_feedback(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
     done: Advance = st.session_state["round_done"][1]
     attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)

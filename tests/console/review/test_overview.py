@@ -15,7 +15,7 @@ from console.review import decisions, inbox
 from console.review.overview import build_overview
 from console.review.pending_items import list_pending_items
 from console.review.simulated.simulate import SimulationPlan, simulate
-from console.review.waiting import count_offered, measure_offered
+from console.review.waiting import measure_offered
 from console.runs import ingest
 from console.runs.export import export
 from console.runs.status import run_status
@@ -108,7 +108,7 @@ def test_it_agrees_with_the_table_of_trials(found, loop):
     with reading() as session:
         run = runs.get(session, "loop")
         trials, burnt = run_status(session, run)["trials"], oversight.tabulate_burn_down(session, run)
-        assert inbox.count_pending_items(session, run)[0] == found.waiting
+        assert inbox.get_queue_state(session, [run.id]).waiting == found.waiting
     for flow, solved, row in zip(found.flows, found.solved, trials, strict=True):
         assert (flow.attempts + flow.carried_over + flow.copies, flow.flagged) == (row["tasks"], row["flagged"])
         assert solved.tasks == row["success_held"]
@@ -149,7 +149,7 @@ def test_pending_counts_what_the_queue_can_still_offer(found, loop):
         run = runs.get(session, "loop")
         listed = list_pending_items(session, [run], "Zoe")
         assert (found.waiting, found.waiting - found.offered) == (listed.matching, listed.beyond)
-        assert count_offered(session, [run.id], "Zoe") == found.offered
+        assert measure_offered(session, [run.id], "Zoe")[0] == found.offered
 
 
 def test_what_a_spent_budget_holds_back_is_counted_apart(data_dir):

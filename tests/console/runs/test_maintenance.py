@@ -70,7 +70,7 @@ def events(kind):
 
 def waiting():
     with reading() as session:
-        return inbox.count_pending_items(session, runs.get(session, "shop"))[0]
+        return inbox.get_queue_state(session, [runs.get(session, "shop").id]).waiting
 
 
 def sound():

@@ -226,7 +226,10 @@ def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated
         return None
     pattern = rf"\b(?:the|as|role of|new)\s+{re.escape(noun)}\s+(?:called\s+|named\s+)?[\"']?([\w][\w./-]{{1,60}}[\w])"
     found = [
-        word for word in re.findall(pattern, evidence.user) if word not in FUNCTION_WORDS and not _is_said_of(word)
+        word
+        for word in re.findall(pattern, evidence.user)
+        # A verb after the noun describes the thing (`the channel starting with`) and does not name it.
+        if word not in FUNCTION_WORDS and not is_verb(word) and not re.fullmatch(r"[a-z]+(?:ing|ed)", word)
     ]
     # What an earlier call looked for is not what the agent makes now.
     passed = " ".join([*_passed(call), *_passed_before(evidence)])
@@ -241,11 +244,6 @@ _READERS: tuple[Callable[[Argument, TracedCall, Evidence], _Stated | None], ...]
     _recipient,
     _named_value,
 )
-
-
-def _is_said_of(word: str) -> bool:
-    """Return whether a word after the noun describes the thing (`the channel starting with`) and does not name it."""
-    return is_verb(word) or bool(re.fullmatch(r"[a-z]+(?:ing|ed)", word))
 
 
 def _passed_before(evidence: Evidence) -> list[str]:

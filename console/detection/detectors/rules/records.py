@@ -75,7 +75,8 @@ def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Sa
     taken = next((record for record in records if _holds(record, value)), None)
     if taken is None or any(len(record) > _LONGEST_RECORD for record in records):
         return None
-    said = [one for one in said if _is_rare(one, records)]
+    # A word that describes more than half of the records does not distinguish them.
+    said = [one for one in said if 2 * sum(_matches(one, record) for record in records) <= len(records)]
     wanted, unwanted = _described(taken, said)
     is_any = bool(_ALL.search(evidence.user))
     for other in records:
@@ -106,11 +107,6 @@ def _matches(one: _Said, text: str) -> bool:
     ends = "" if one.word.isdigit() else r"[^\W\d_]{0,2}"
     stem = one.word if len(one.word) < 6 or one.word.isdigit() else one.word.rstrip("s")
     return bool(re.search(rf"(?<![^\W_]){re.escape(stem)}{ends}(?![^\W_])", text))
-
-
-def _is_rare(one: _Said, records: Sequence[str]) -> bool:
-    """Return whether a word describes at most half of the records, so that it distinguishes them."""
-    return 2 * sum(_matches(one, record) for record in records) <= len(records)
 
 
 def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:

@@ -1,0 +1,44 @@
+"""Pages about a large run count up to a limit, and say so."""
+
+import pytest
+
+from console import runs
+from console.database import now_ms, reading, review_queue, writing
+from console.review.pending_items import MOST_COUNTED, list_pending_items
+from console.review.waiting import measure_offered
+from console.runs.trajectory_rows import insert_rows, prepare
+from console.trajectory import Step, Trajectory
+from storage.queue import NewItem
+
+COUNT = MOST_COUNTED + 50
+
+
+@pytest.fixture
+def large(data_dir):
+    """A run with more items than a page counts."""
+    with writing() as session:
+        run = runs.archive(session, "large", now_ms())
+        run.detector, run.environment = "rules", "generic"
+        made = [Trajectory(f"t-{at}", "generic", "Pay", (Step("", f"pay({at})", "ok"),)) for at in range(COUNT)]
+        insert_rows(session, run, [prepare(one, []) for one in made], 1)
+        run_id = run.id
+    queue = review_queue()
+    queue.open_budget(run_id=run_id, trial=0, cap=None)
+    queue.put([NewItem(run_id, 0, id, 1, "action", id / COUNT, 1, None, 1) for id in range(1, COUNT + 1)])
+    return "large"
+
+
+def test_the_inbox_counts_up_to_a_limit_and_shows_that_there_are_more(large, open_page, words):
+    with reading() as session:
+        run = runs.get(session, large)
+        found = list_pending_items(session, [run], "Ada")
+        assert (found.matching, len(found.offered)) == (MOST_COUNTED, 100)
+        assert [row.item.id for row in found.offered] == list(range(COUNT, COUNT - 100, -1))
+        assert measure_offered(session, [run.id], "Ada") == (MOST_COUNTED, 1)
+    assert "<b>2,000+</b> pending" in words(open_page("inbox"))
+    runs.set_budget(large, "30")
+    with reading() as session:
+        run = runs.get(session, large)
+        assert measure_offered(session, [run.id], "Ada") == (30, 1)
+        assert len(list_pending_items(session, [run], "Ada").offered) == 30
+    assert "Not covered by the budget: 1,970" in words(open_page("inbox"))
