@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from sqlalchemy import text
 from sqlmodel import select, update
 
 from console import runs
@@ -16,17 +17,35 @@ from console.gate.policy import policy_store
 from console.review import access
 from console.review.notes import add_note
 from console.runs import erasure, ingest, maintenance
+from console.settings import settings
 from storage import tables
 from storage.check import check
+from tests import postgres
 from tests.console.runs.test_maintenance import claim, decide
 from tests.logs import purchase, write_log
+
+pytestmark = postgres.BOTH
 
 NAME = "Annabel-Quillfeather"
 DAY = 86_400_000
 
 
 @pytest.fixture
-def shop(tmp_path):
+def url(request, monkeypatch):
+    """The URL of the database of the settings: a SQLite file, or a database on a server."""
+    if request.param == "sqlite":
+        yield settings().database_url
+        return
+    with postgres.database() as made:
+        monkeypatch.setenv("INFERACT_DATABASE_URL", made)
+        settings.cache_clear()
+        yield made
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
+@pytest.fixture
+def shop(url, tmp_path):
     """A run in which one person decided, noted, signed in and changed settings."""
     log = write_log(tmp_path / "log.jsonl", *(purchase(n, wrong=n < 2) for n in range(3)))
     ingest.import_file(log, "shop", "auto", lambda _: None)
@@ -50,20 +69,24 @@ def erase(*words):
     return run_command(["db", "erase", *words, "--json"])
 
 
-def whole(data_dir):
-    """The bytes of the database with its write-ahead log."""
+def whole(data_dir, url):
+    """The bytes of the file with its write-ahead log; on a server, the rows of all tables."""
+    if url.startswith("postgresql"):
+        with reading() as session:
+            rows = [session.exec(text(f'SELECT t::text FROM "{name}" t')).all() for name in tables.Run.metadata.tables]
+        return repr(rows).encode()
     return b"".join(path.read_bytes() for path in data_dir.glob("console.db*"))
 
 
-def test_a_person_is_nowhere_in_the_file_and_the_figures_and_the_chain_hold(shop, data_dir, capsys):
-    assert NAME.encode() in whole(data_dir)
+def test_a_person_is_nowhere_in_the_file_and_the_figures_and_the_chain_hold(shop, url, data_dir, capsys):
+    assert NAME.encode() in whole(data_dir, url)
     assert erase("--person", NAME.upper()) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["erased"], shown["gone"]["sessions"], shown["gone"]["group memberships"]) == (False, 1, 1)
     assert shown["stays"][0].startswith("Decisions with feedback (1) stay under a pseudonym")
     assert erase("--person", NAME.upper(), "--yes") == 0
     pseudonym = json.loads(capsys.readouterr().out)["pseudonym"]
-    found = whole(data_dir)
+    found = whole(data_dir, url)
     assert (NAME.encode() in found, NAME.casefold().encode() in found, b"203.0.113.7" in found) == (False, False, False)
     assert check(database_url()) == []
     with reading() as session:
