@@ -84,7 +84,7 @@ def show_tally(tally: FeedbackTally) -> None:
     st.caption(tally.explanation)
 
 
-st.title(_("My reviews"))
+st.title(_("My reviews"), anchor=False)
 identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
 with reading() as session:

@@ -188,11 +188,11 @@ with reading() as session:
     pulse = inbox.get_queue_state(session, [run.id or 0 for run in shown_runs]) if shown_runs else None
 
 if pulse is None or identity is None:
-    st.title(_("Inbox"))
+    st.title(_("Inbox"), anchor=False)
     show_no_runs(identity)
     st.stop()
 with st.container(horizontal=True, vertical_alignment="center", key="inbox-head"):
-    st.title(_("Inbox"), width="content")
+    st.title(_("Inbox"), anchor=False, width="content")
     headline, go = st.container(), st.container(width="content")
 if pulse.waiting:
     show_tour()

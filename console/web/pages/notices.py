@@ -348,7 +348,7 @@ def _operates(identity: Identity) -> bool:
 identity = current_identity()
 if identity is None:
     st.stop()
-st.title(_("Notices"))
+st.title(_("Notices"), anchor=False)
 show_messages()
 show_own_channels(identity)
 if _operates(identity):

@@ -124,7 +124,7 @@ def results(run: tables.Run) -> None:
     show_rows(rows, titles, numbers=("correct", "incorrect"), label=f"Ratings in {run.name}")
 
 
-st.title(_("Rate answers"))
+st.title(_("Rate answers"), anchor=False)
 identity = current_identity()
 with reading() as session:
     every = runs.list_runs(session)

@@ -107,7 +107,7 @@ def _shown(value: object) -> str:
 asked = st.query_params.get("id", "")
 # The largest id of a database, 2**63 - 1, has 19 digits.
 is_record = asked.isdecimal() and len(asked) < 19
-st.title(f"Trajectory {asked}" if is_record else "Trajectories")
+st.title(f"Trajectory {asked}" if is_record else "Trajectories", anchor=False)
 with reading() as session:
     run = chosen_run(session)
 if run is None:

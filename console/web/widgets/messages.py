@@ -16,7 +16,7 @@ from console.web.widgets.markup import plain, show_html
 def show_empty_state(title: str, what_next: str, page: str = "") -> None:
     """Draw the empty state below the page's title, if given; the caller may add buttons or links for the next step."""
     if page:
-        st.title(page)
+        st.title(page, anchor=False)
     show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>')
 
 
