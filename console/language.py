@@ -104,9 +104,6 @@ def _by_preference(accepted: str) -> list[str]:
     for place, part in enumerate(accepted[:1_000].split(",")):
         tag, _sep, quality = part.strip().partition(";")
         weight = quality.strip().removeprefix("q=")
-        found.append((-(float(weight) if _is_number(weight) else 1.0), place, tag.partition("-")[0].lower()))
+        preferred = float(weight) if weight.replace(".", "", 1).isdecimal() else 1.0
+        found.append((-preferred, place, tag.partition("-")[0].lower()))
     return [code for *_rank, code in sorted(found)]
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal()

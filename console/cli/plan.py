@@ -18,7 +18,6 @@ app = noun("Learn plans for Actors; show, edit and pin their versions.", "plan l
 
 Name = Annotated[str, typer.Argument(help="The plan's name.")]
 TaskType = Annotated[str, typer.Option("--type", help="The task type of the plan, or an empty text for all types.")]
-_SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
 
 
 @app.command("list", epilog="Example: inferact plan list")
@@ -85,7 +84,7 @@ def show(
         emit_json(about | {"note": versions.describe_update(plan)})
     elif diff:
         changes = versions.diff_lines(before, plan.text)
-        say("\n".join(f"{_SIGNS[kind]}{line}" for kind, line in changes) or f"Version {plan.version} is empty.")
+        say("\n".join(f"{versions.SIGNS[kind]}{line}" for kind, line in changes) or f"Version {plan.version} is empty.")
     else:
         table = [{"line": one.line, "since": one.version, "from": versions.describe_source(one)} for one in lines]
         if note := versions.describe_update(plan):

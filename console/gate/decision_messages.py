@@ -90,7 +90,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
     task = session.get_one(tables.Task, record.task_id)
     return {
         "type": DECISION_MADE,
-        "timestamp": _iso(decision.decided_ms),
+        "timestamp": datetime.fromtimestamp(decision.decided_ms / 1_000, UTC).isoformat(timespec="milliseconds"),
         "data": {
             "check_id": check_id_of_item(session, decision.item_id),
             "run": run.name,
@@ -115,7 +115,3 @@ def _is_late(session: Session, decision: tables.Decision) -> bool:
     deadline = select(ask.deadline_ms).where(ask.item_id == decision.item_id).order_by(col(ask.id).desc())
     deadline_ms = session.exec(deadline).first()
     return deadline_ms is not None and decision.decided_ms > deadline_ms
-
-
-def _iso(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds")

@@ -40,7 +40,7 @@ from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest, pending_checkpoint
 from storage import tables
-from storage.queue import Claim, DecisionRow, Queue
+from storage.queue import RUNS_AN_ACTION, Claim, DecisionRow, Queue
 from storage.tables import DecisionKind, SlotStatus
 
 DWELL_MS = 400
@@ -50,8 +50,6 @@ MAX_FEEDBACK = 20_000
 """The maximum length of feedback in characters; longer texts are usually pasted by mistake."""
 
 NOT_WHOLE = gettext_noop("You can approve or edit only after seeing the whole action. Press “Show full action” first.")
-
-_RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 
 _FIXED_LABELS: dict[str, Label | None] = {
     DecisionKind.APPROVE: Label.ALIGNED,
@@ -189,7 +187,7 @@ def _add_escalation_note(queue: Queue, row: DecisionRow, answer: ReviewDecision)
 
 
 def _refuse_unseen(seen: ShownRecord | None, checked: ReviewDecision, pending: str) -> None:
-    if seen is None or checked.decision not in _RUNS_ACTION:
+    if seen is None or checked.decision not in RUNS_AN_ACTION:
         return
     if seen.action_digest != digest(pending):
         raise Refused(_("The action has changed since you saw it. Read the action again, then decide."))

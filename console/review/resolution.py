@@ -21,10 +21,9 @@ from console.runs import current_decisions, run_options
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
-from storage.queue import HALTED, Claim
+from storage.queue import HALTED, RUNS_AN_ACTION, Claim
 from storage.tables import DecisionKind, ItemStatus, RunKind
 
-_RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 """The decisions that allow an action to run."""
 
 
@@ -64,7 +63,7 @@ def resolve_decisions(answers: Sequence[tables.Decision], action: str) -> Resolu
     feedback = "\n".join(words for answer in counted if (words := feedback_to_agent(answer)))
     if not counted:
         return Resolution(None, ResolutionReason.UNANSWERED)
-    if against := [answer for answer in counted if answer.decision not in _RUNS_ACTION]:
+    if against := [answer for answer in counted if answer.decision not in RUNS_AN_ACTION]:
         only_words = all(answer.decision == DecisionKind.RESPOND for answer in against)
         reason = ResolutionReason.RESPONDED if only_words else ResolutionReason.REJECTED
         return Resolution(None, reason, against[0].id, feedback)
@@ -147,7 +146,7 @@ def find_decided_status(session: Session, item_id: int, *, original: bool = Fals
         return ActionStatus.RAN if found.finished_ms is not None else ActionStatus.BEGUN
     is_open = item.status not in (ItemStatus.DECIDED, ItemStatus.DELIVERED)
     made = session.exec(current_decisions().where(tables.Decision.item_id == item_id))
-    is_allowed = any(one.decision in _RUNS_ACTION for one in made)
+    is_allowed = any(one.decision in RUNS_AN_ACTION for one in made)
     return ActionStatus.WAITS if is_allowed or is_open else ActionStatus.STOPPED
 
 

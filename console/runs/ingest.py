@@ -34,7 +34,7 @@ from console.runs.log_reading import USUAL, FileReport, ImportChoice, Spool, cou
 from console.runs.trajectory_rows import Prepared, insert_rows, store_decisions, store_pictures
 from console.trajectory import Step, Trajectory, from_json
 from storage import tables
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import TAKEN, ItemStatus
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
 """Maximum size of a batch to insert, in records and in bytes."""
@@ -264,7 +264,6 @@ _IDENTITY = update(tables.Trajectory).where(col(tables.Trajectory.id) == bindpar
 _KNOWN_KEYS = select(tables.Task.task_key).where(
     col(tables.Task.run_id) == bindparam("run"), col(tables.Task.task_key).in_(bindparam("keys", expanding=True))
 )
-_TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def log_import(session: Session, run: tables.Run, file: str, now_ms: int, *, again: bool) -> tables.LogImport:
@@ -341,7 +340,7 @@ def _extend(session: Session, run: tables.Run, row: tables.Trajectory, new: Traj
 def _last_seen(session: Session, trajectory_id: int) -> int:
     """Return the last step that a reviewer has claimed or decided, or -1 if no step is claimed or decided."""
     item, slot, decision = tables.Item, tables.Slot, tables.Decision
-    taken = select(slot.item_id).where(col(slot.status).in_(_TAKEN))
+    taken = select(slot.item_id).where(col(slot.status).in_(TAKEN))
     decided = select(decision.item_id)
     statement = select(func.max(item.step)).where(
         col(item.trajectory_id) == trajectory_id,

@@ -19,10 +19,9 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_cri
 from storage import tables
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
-from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
+from storage.tables import TAKEN, UNREVIEWED, ItemStatus, SlotStatus
 
 _AT_ONCE = 500
-_TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[str], now_ms: int) -> list[int]:
@@ -59,7 +58,7 @@ def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
     held = 0
     for chosen in _chunks(ids):
         statement = select(func.count(func.distinct(item.trajectory_id))).join(slot, col(slot.item_id) == item.id)
-        held += session.exec(statement.where(col(item.trajectory_id).in_(chosen), col(slot.status).in_(_TAKEN))).one()
+        held += session.exec(statement.where(col(item.trajectory_id).in_(chosen), col(slot.status).in_(TAKEN))).one()
     if held:
         reviewed = f"reviewers claimed or decided items of {counted(held, 'trajectory')}"
         raise Refused(f"{what} is not possible: {reviewed}. Keep these trajectories in the run.")

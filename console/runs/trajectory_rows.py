@@ -119,7 +119,7 @@ def list_stored(session: Session, run: tables.Run, digests: Sequence[str]) -> se
 
 def insert_task(session: Session, run: tables.Run, task: tables.Task) -> int:
     """Return the id of the run's own copy of another run's task; keep the copy if it exists already."""
-    row = {"run_id": run.id, **{name: getattr(task, name) for name in _OF_TASK}}
+    row = {"run_id": run.id, **{name: getattr(task, name) for name in TASK_COLUMNS}}
     db = Transaction.joined(session)
     db.run(_INSERT_TASK, **row)
     table = tables.Task
@@ -127,7 +127,7 @@ def insert_task(session: Session, run: tables.Run, task: tables.Task) -> int:
     return int(session.execute(select(col(table.id)).where(col(table.run_id) == run.id, *same)).scalar_one())
 
 
-_OF_TASK = ("task_key", "environment", "instruction", "instruction_digest")
+TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:

@@ -230,3 +230,9 @@ def _spelled(pattern: str) -> str:
 def _words(pattern: str) -> list[str]:
     """Return the pattern's words in lower case, without the argument names that only the console's parser uses."""
     return [word for word in _WORD.findall(pattern.lower()) if word not in _OURS]
+
+
+def to_storable_text(text: str) -> str:
+    """Replace the characters that a database cannot store."""
+    # Half of a surrogate pair is not valid UTF-8, and PostgreSQL refuses a NUL.
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")

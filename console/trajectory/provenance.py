@@ -79,7 +79,7 @@ def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leav
         return Argument(name, value, Source.USER)
     plain = lowered(value).strip()
     is_written = bool(WRITTEN.search(name)) and 1 < len(value.split()) <= _SHORT
-    is_tiny = is_figure(value) and _number(value) < 10
+    is_tiny = is_figure(value) and figure_value(value) < 10
     holding = [
         result
         for result in told.results
@@ -100,7 +100,7 @@ def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leav
     # A user who names the thing of the argument would also name its number.
     names = bool(_name_stems(name) & {word[:_STEM] for word in _WORD.findall(told.user)})
     is_common = value.strip().isdigit() and len(value.strip()) == 1 and (names or len(told.user) > _SHORT_REQUEST)
-    if is_figure(value) and not is_common and _number(value) in _figures(_LIST_NUMBER.sub("", told.user)):
+    if is_figure(value) and not is_common and figure_value(value) in _figures(_LIST_NUMBER.sub("", told.user)):
         # The languages of the request and of the argument's name may differ.
         return Argument(name, value, Source.USER)
     counts = _is_small(value) and _QUANTITY.search(name)
@@ -208,7 +208,7 @@ _SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
 
 
 def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
-    figure = _number(text)
+    figure = figure_value(text)
     spelled = rf"|\b{COUNTS[int(figure)]}\b" if figure == int(figure) and 0 < figure < len(COUNTS) else ""
     if not _is_small(text):
         return lambda told: figure in _figures(told)
@@ -317,9 +317,9 @@ def _is_worked_out(name: str, value: str, told: ReceivedText, call: Call, passed
     if not is_figure(value):
         parts = _IN_TEXT.findall(value) if _SUM.fullmatch(value) else []
         shown = (told.user, *(result.text for result in told.results))
-        return bool(parts) and all(any(_number(part) in _figures(text) for text in shown) for part in parts)
-    wanted = abs(_number(value))
-    whole = sum(abs(_number(text)) for key, text in passed if key == name and is_figure(text))
+        return bool(parts) and all(any(figure_value(part) in _figures(text) for text in shown) for part in parts)
+    wanted = abs(figure_value(value))
+    whole = sum(abs(figure_value(text)) for key, text in passed if key == name and is_figure(text))
     figures, prices = _shown_figures(told), _figures_of_things(told, passed)
     counts = {1, *(len(part) for part in call.arguments.values() if isinstance(part, list))}
     return wanted >= 10 and any(_leads_to(total, figures, prices, counts) for total in (wanted, whole))
@@ -338,7 +338,7 @@ def _shown_figures(told: ReceivedText) -> list[float]:
     shown = FIGURE.findall(told.user[-5_000:])
     for result in reversed(told.results):
         shown += FIGURE.findall(result.text[:20_000])
-    return list(dict.fromkeys(abs(_number(figure)) for figure in shown))[:_MOST_FIGURES]
+    return list(dict.fromkeys(abs(figure_value(figure)) for figure in shown))[:_MOST_FIGURES]
 
 
 def _figures_of_things(told: ReceivedText, passed: Leaves) -> list[float]:
@@ -348,16 +348,17 @@ def _figures_of_things(told: ReceivedText, passed: Leaves) -> list[float]:
     for name, result in ((name, result) for name in sorted(named) for result in told.results):
         at = result.text.find(name)
         record = result.text[at : at + _LONGEST_RECORD] if at >= 0 else ""
-        found |= dict.fromkeys(map(_number, _LONE_FIGURE.findall(_RECORD_END.split(record, maxsplit=1)[0])))
+        found |= dict.fromkeys(map(figure_value, _LONE_FIGURE.findall(_RECORD_END.split(record, maxsplit=1)[0])))
     return list(found)[:_MOST_OF_THINGS]
 
 
-def _number(text: str) -> float:
+def figure_value(text: str) -> float:
+    """Return the number that a text states by its digits and points, or 0 without digits."""
     return float(re.sub(r"[^\d.]", "", text).strip(".") or 0)
 
 
 def user_words(instruction: str, opening: str, replies: Sequence[str]) -> tuple[str, str]:
     """Return (the user's text, the policy) in lower case; the opening may hold both, and the agent's earlier acts."""
-    policy, _, told = split_opening(opening)
-    told, added = split_tool_texts(told)
+    policy, _, told = split_opening(opening) if opening else ("", "", "")
+    told, added = split_tool_texts(told) if told else ("", "")
     return lowered("\n".join((instruction, told, *replies))), lowered(f"{policy}\n{added}")

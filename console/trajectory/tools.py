@@ -120,7 +120,7 @@ _NAMESPACE = re.compile(r"^.*(?:__|[./:])(?=\w)", re.DOTALL)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SMALL_THEN_BIG = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LONGEST_ENDING = 5
-_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _by_word(table: Mapping[str, Mapping[str, Words]]) -> dict[str, frozenset[st
 
 
 _ALL = _by_word(_LEXICON.verbs)
-_INSIDE = {word: of for word, of in _ALL.items() if _WITHOUT_SPACES.search(word)}
+_INSIDE = {word: of for word, of in _ALL.items() if WITHOUT_SPACES.search(word)}
 _SEVERAL = {word: of for word, of in _ALL.items() if "_" in word}
 _STEMS = {word[:-1]: of for word, of in _ALL.items() if word.endswith("-")}
 _WHOLE = {word: of for word, of in _ALL.items() if word not in _INSIDE and word not in _SEVERAL and word[-1] != "-"}
@@ -207,7 +207,7 @@ def foreign_effects(word: str) -> frozenset[str]:
     stem = next((plain[:size] for size in range(len(plain), shortest - 1, -1) if plain[:size] in _STEMS), "")
     if stem:
         return _STEMS[stem]
-    if _WITHOUT_SPACES.search(plain):
+    if WITHOUT_SPACES.search(plain):
         return next((_INSIDE[one] for one in _LONGEST_INSIDE if one in plain), frozenset())
     return frozenset()
 
@@ -245,7 +245,7 @@ class _TurnWords:
     def fill(self, words: tuple[str, ...]) -> bool:
         """Return whether a tool's name consists of these words alone."""
         plain = [fold_letters(word) for word in words]
-        if len(plain) == 1 and (_WITHOUT_SPACES.search(plain[0]) or len(plain[0]) > 8):
+        if len(plain) == 1 and (WITHOUT_SPACES.search(plain[0]) or len(plain[0]) > 8):
             plain = self._split(plain[0])
         if len(plain) == 1:
             return plain[0] in self.alone or (plain[0] in self.verbs and not plain[0].isascii())

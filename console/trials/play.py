@@ -20,7 +20,7 @@ from console.errors import Refused
 from console.llm.errors import ModelRefused
 from console.runs import trajectory_rows
 from console.trajectory import Label, Outcome, Step, Trajectory
-from console.trajectory.checkpoints import is_critical
+from console.trajectory.checkpoints import is_critical, to_storable_text
 from console.trials import store
 from console.trials.round import RoundContext
 from console.trials.start import EARLIER, STEP_CAP
@@ -228,7 +228,7 @@ async def _run(context: RoundContext, trial: Trial, world: WorldThread, step: St
         reason = f"{store.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
         await _stop(context, trial, reason)
         return True
-    step = replace(step, observation=store.to_storable_text(observation))
+    step = replace(step, observation=to_storable_text(observation))
     return await _add(context, trial, step, fulfils=fulfils, ended=ended, capped=capped, info=info)
 
 
@@ -310,9 +310,9 @@ async def _next_move(context: RoundContext, trial: Trial, take: int = 0) -> Move
     )
     try:
         move = await context.actor.act(view)
-        done = None if move.done is None else store.to_storable_text(move.done)
+        done = None if move.done is None else to_storable_text(move.done)
         extra = store.to_storable_extra(move.extra)
-        return Move(store.to_storable_text(move.thought), store.to_storable_text(move.action), extra, done)
+        return Move(to_storable_text(move.thought), to_storable_text(move.action), extra, done)
     except ModelRefused as refusal:
         await _halt(context, trial, str(refusal))
         return None

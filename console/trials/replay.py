@@ -20,7 +20,7 @@ from console.errors import Refused
 from console.review.resolution import is_feedback, list_current_decisions, resolve_decisions
 from console.runs import current_decisions
 from console.runs.run_lock import lock_run
-from console.runs.trajectory_rows import Prepared, insert_rows
+from console.runs.trajectory_rows import TASK_COLUMNS, Prepared, insert_rows
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine
@@ -221,7 +221,6 @@ def _recorded(
     return list(session.exec(statement))
 
 
-_TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 _COPIED = [
     "trial",
     "environment",
@@ -240,7 +239,7 @@ _COPIED = [
 def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Trajectory, tables.Task, str]]) -> None:
     prepared = [
         Prepared(
-            task={name: getattr(task, name) for name in _TASK_COLUMNS},
+            task={name: getattr(task, name) for name in TASK_COLUMNS},
             row={name: getattr(record, name) for name in _COPIED},
             body=body,
         )

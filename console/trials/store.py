@@ -16,7 +16,7 @@ from console.auth import audit_log
 from console.environments.environment import TaskSpec
 from console.runs.trajectory_rows import task_spec, write
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind
+from console.trajectory.checkpoints import CheckpointKind, to_storable_text
 from storage import tables
 
 RELEASED = "simulation"
@@ -128,12 +128,6 @@ def store_end(session: Session, run: tables.Run, trial: Trial, outcome: Outcome,
     write(session, trial.id, trial.record, orjson.loads(run.critical))
     detail = {"trajectory_id": trial.id, "reason": reason}
     audit_log.record(session, run, f"trial {outcome}", at_ms, by="engine", subject=trial.name, detail=detail)
-
-
-def to_storable_text(text: str) -> str:
-    """Replace the characters that a database cannot store."""
-    # Half of a surrogate pair is not valid UTF-8, and PostgreSQL refuses a NUL.
-    return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
 def to_storable_extra(extra: Mapping[str, Any]) -> dict[str, Any]:

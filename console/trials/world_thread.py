@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from console.environments.environment import REFUSED, Environment, TaskSpec, World, WorldUnavailable
 from console.errors import Refused
 from console.trajectory import Trajectory
-from console.trials.store import to_storable_text
+from console.trajectory.checkpoints import to_storable_text
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -42,7 +42,7 @@ from storage.queue.values import NoClaimReason as NoClaimReason
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 _SUPERSEDED = [field.name for field in fields(DecisionRow)].index("superseded")
-_RUNS_AN_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
+RUNS_AN_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Queue:
                 return earlier
             if status in GONE:
                 raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
-            if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
+            if item.kind == HALTED and new["decision"] in RUNS_AN_ACTION:
                 raise QueueRefusal(
                     f"Item {item_id} halted before any action, so there is nothing to {new['decision']}. Use respond "
                     "instead."

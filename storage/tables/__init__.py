@@ -21,6 +21,7 @@ from storage.tables.loop import (
 from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession, SavedView
 from storage.tables.queue import (
     IS_CURRENT,
+    TAKEN,
     UNREVIEWED,
     AuditDraw,
     Budget,

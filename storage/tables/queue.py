@@ -41,6 +41,10 @@ class SlotStatus(StrEnum):
     LAPSED = "lapsed"
 
 
+TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
+"""The statuses of a slot that a reviewer took."""
+
+
 class DecisionKind(StrEnum):
     """A reviewer's decision; only approve and edit allow an action to run."""
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from console.environments.environment import TaskSpec, World
 from console.environments.hotpotqa.corpus import WikiPage
 from console.errors import BadInput
-from console.trajectory.checkpoints import is_thought
+from console.trajectory.checkpoints import is_thought, to_storable_text
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -97,7 +97,7 @@ class Encyclopedia(World):
         if self._answer is None:
             self._steps += 1
             before = self._page, self._keyword, self._shown
-            observation = self._run(_printable(action).strip())
+            observation = self._run(to_storable_text(action).strip())
             if action.strip() != GO_BACK and not observation.startswith("Invalid action") and not is_thought(action):
                 self._history.append(before)
         else:
@@ -158,11 +158,6 @@ class Encyclopedia(World):
         share = f1(given, gold) if answered else 0.0
         scores = {"success": success, "score": float(success), "em": exact, "lenient_em": lenient, "f1": share}
         return info | scores | {"answer": self._answer}
-
-
-def _printable(text: str) -> str:
-    # Half of a surrogate pair cannot be stored as UTF-8, and the observation may repeat the action.
-    return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
 def _cut(text: str) -> str:

@@ -19,11 +19,10 @@ from console.database import review_queue
 from console.runs import is_current
 from storage import tables
 from storage.queue import HALTED, Claim
-from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
+from storage.tables import TAKEN, UNREVIEWED, ItemStatus, SlotStatus
 
 AUDIT = "audit"
 """The scope of the budget for unflagged items of a condition; this budget has no cap."""
-_TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 _Drawn = TypeVar("_Drawn")
 
 
@@ -105,7 +104,7 @@ def read_meter(
     # The cap includes known and unflagged items, so it stays the same in a round, and each item adds one to the used.
     items = [one for one in _round_items(session, code, arm, assignment.checks_run_id) if one.item.trial == trial]
     passed = sum(one.is_passed for one in items)
-    used = sum(one.units for one in items if one.slot in _TAKEN)
+    used = sum(one.units for one in items if one.slot in TAKEN)
     return budget.cap + _known_quota(items, trial, budget.cap) + passed, used
 
 
@@ -188,7 +187,7 @@ def _left(items: Sequence[RoundItem], arm: tables.Run, trial: int, is_own: bool)
     if is_own:
         return inf if budget.left is None else budget.left
     known = [one for one in items if one.item.trial == trial and one.is_metered and not one.is_own]
-    return _known_quota(items, trial, budget.cap) - sum(one.slot in _TAKEN for one in known)
+    return _known_quota(items, trial, budget.cap) - sum(one.slot in TAKEN for one in known)
 
 
 def _known_quota(items: Sequence[RoundItem], trial: int, cap: int | None) -> int:

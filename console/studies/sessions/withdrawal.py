@@ -28,12 +28,10 @@ from console.trials.start import new_trial
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.queue import HALTED
-from storage.tables import AssignmentStatus, ItemStatus, ParticipantKind, SlotStatus
+from storage.tables import TAKEN, AssignmentStatus, ItemStatus, ParticipantKind, SlotStatus
 
 NOBODY = "withdrawn"
 """The reviewer's name in the remaining rows of a person who withdrew."""
-
-_HELD = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def empty_run(session: Session, run: tables.Run, name: str) -> None:
@@ -71,7 +69,7 @@ def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str
 def _refund(session: Session, run: tables.Run) -> None:
     slot, item, budget = tables.Slot, tables.Item, tables.Budget
     held = select(slot, item.kind).join(item, col(item.id) == slot.item_id).where(item.run_id == run.id)
-    for taken, kind in session.exec(held.where(col(slot.status).in_(_HELD))).all():
+    for taken, kind in session.exec(held.where(col(slot.status).in_(TAKEN))).all():
         funds = session.get_one(budget, taken.budget_id)
         funds.used, funds.halted = funds.used - taken.units, funds.halted - (kind == HALTED)
         taken.status = SlotStatus.RELEASED

@@ -191,6 +191,10 @@ def describe_update(plan: tables.PlanVersion) -> str:
     return "No reply of the model was a numbered plan, so this version keeps the lines of the one before."
 
 
+SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
+"""The signs in front of the lines of a comparison."""
+
+
 def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
     """Return a pair ("same", "gone" or "new", line) for each line, in reading order."""
     old, new = (text.split("\n") if text else [] for text in (before, after))

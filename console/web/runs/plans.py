@@ -19,8 +19,6 @@ from console.web.widgets.chart import show_chart
 from console.web.widgets.tables import show_rows
 from storage import tables
 
-_SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
-
 
 def plans_section() -> None:
     """Draw every plan with its versions; draw nothing if no plan exists."""
@@ -59,7 +57,8 @@ def _version(found: Sequence[tables.PlanVersion], at: int) -> None:
     with changed:
         changes = versions.diff_lines(found[at - 1].text if at else "", plan.text)
         if any(kind != "same" for kind, _ in changes):
-            st.code("\n".join(f"{_SIGNS[kind]}{line}" for kind, line in changes), language="diff", wrap_lines=True)
+            shown = "\n".join(f"{versions.SIGNS[kind]}{line}" for kind, line in changes)
+            st.code(shown, language="diff", wrap_lines=True)
         else:
             st.caption("No changes since the previous version.")
     with edit:

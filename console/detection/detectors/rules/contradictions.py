@@ -34,7 +34,7 @@ from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import CHANGING, Effect, is_verb
-from console.trajectory.provenance import Argument, Source, is_figure
+from console.trajectory.provenance import Argument, Source, figure_value, is_figure
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered
@@ -169,18 +169,18 @@ _TOTAL = re.compile(r"\b(?:total|altogether|overall)\b[^\w.!?]*$")
 def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
     if not is_figure(one.value) or not _PRICE.search(one.name):
         return None
-    value = _number(one.value)
+    value = figure_value(one.value)
     limits = [term for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
     for term in limits:
         if value > float(term.value):
             return _Stated("limit", term.text)
     if limits or not _SUM.search(one.name):
         return None
-    of_name = [_number(text) for name, text in call.leaves if name == one.name and is_figure(text)]
+    of_name = [figure_value(text) for name, text in call.leaves if name == one.name and is_figure(text)]
     said = [(match[0], match.start()) for match in re.finditer(MONEY, evidence.user)]
     said += [(match[1], match.start(1)) for match in _PAID.finditer(evidence.user)]
-    sums = [(text, _number(text)) for text, at in said if not _TOTAL.search(evidence.user[max(0, at - 20) : at])]
-    passed = {_number(text) for text in _passed(call) if is_figure(text)} | {sum(of_name)}
+    sums = [(text, figure_value(text)) for text, at in said if not _TOTAL.search(evidence.user[max(0, at - 20) : at])]
+    passed = {figure_value(text) for text in _passed(call) if is_figure(text)} | {sum(of_name)}
     left = [text for text, figure in sums if figure not in passed]
     return _Stated("amount", left[0]) if left and len(left) == len(sums) else None
 
@@ -189,7 +189,7 @@ def _quantity(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | 
     if not is_figure(one.value) or not _COUNT.search(one.name):
         return None
     stated: list[Term] = [term for term in evidence.terms if term.kind is TermKind.QUANTITY]
-    passed = {_number(text) for text in _passed(call) if is_figure(text)}
+    passed = {figure_value(text) for text in _passed(call) if is_figure(text)}
     differs = stated and not any(float(term.value) in passed for term in stated)
     return _Stated("quantity", stated[0].text) if differs else None
 
@@ -258,10 +258,6 @@ def _passed(call: TracedCall) -> list[str]:
 def _is_same(stated: str, value: str) -> bool:
     first, second = (re.sub(r"[\s()-]", "", text) for text in (stated, value))
     return first in second or second in first
-
-
-def _number(text: str) -> float:
-    return float(re.sub(r"[^\d.]", "", text).strip(".") or 0)
 
 
 _NAMING = frozenset({AnchorKind.ID, AnchorKind.LINK, AnchorKind.PATH, AnchorKind.HANDLE})

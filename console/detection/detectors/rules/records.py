@@ -22,11 +22,11 @@ from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, lowered
+from console.trajectory.tools import WITHOUT_SPACES
 
 _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _GONE = PATTERNS["records.gone"]
 _ALL = PATTERNS["records.all"]
 _COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
@@ -102,7 +102,7 @@ def _described(record: str, said: Sequence[_Said]) -> tuple[frozenset[int], froz
 def _matches(one: _Said, text: str) -> bool:
     if one.anchor is not None:
         return any(same_value(one.anchor, other) for other in read_anchors(text))
-    if _UNSPACED.search(one.word):
+    if WITHOUT_SPACES.search(one.word):
         return one.word in text
     ends = "" if one.word.isdigit() else r"[^\W\d_]{0,2}"
     stem = one.word if len(one.word) < 6 or one.word.isdigit() else one.word.rstrip("s")
@@ -128,10 +128,10 @@ def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
             ):
                 continue
             parts = [(match[0], match.start())]
-            if _UNSPACED.search(match[0]):
+            if WITHOUT_SPACES.search(match[0]):
                 parts = [(match[0][at : at + 2], match.start() + at) for at in range(len(match[0]) - 1)]
             for word, low in parts:
-                is_short = len(word) < 3 and not _UNSPACED.search(word)
+                is_short = len(word) < 3 and not WITHOUT_SPACES.search(word)
                 if not is_short and word not in FUNCTION_WORDS:
                     quote = Quote(whole[low : low + len(word)], low, low + len(word), place, step)
                     yield _Said(word, None, quote, _excludes(plain, low, removes=removes))

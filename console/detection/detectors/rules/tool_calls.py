@@ -24,7 +24,7 @@ from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identify
 from console.trajectory.call_values import leaves
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, TURNS, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure
+from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
@@ -225,7 +225,7 @@ def argument_unseen(evidence: Evidence) -> Finding | None:
 def figure_unseen(evidence: Evidence) -> Finding | None:
     """Find numbers that neither the user nor an observation mentions."""
     none = bool(re.search(r"\b(?:no|none|any|without|nothing|zero)\b", evidence.user))
-    unseen = [one for one in _alone(evidence) if is_figure(one.value) and not (none and _figure(one.value) == 0)]
+    unseen = [one for one in _alone(evidence) if is_figure(one.value) and not (none and figure_value(one.value) == 0)]
     told = [one for one in unseen if MONEY_NAME.search(one.name) or ID_NAME.search(one.name)]
     told = [one for one in told if not _is_shown_elsewhere(one, evidence)]
     if not unseen:
@@ -234,8 +234,8 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     pays = pays and is_english(evidence.user) and not _COMPUTED.search(evidence.user)
     sums = [one for one in told if pays and _SUM_NAME.search(one.name) and _is_large(one.value)]
     numbers = [float(anchor.value) for anchor in read_anchors(evidence.user) if anchor.kind is AnchorKind.NUMBER]
-    sums = [one for one in sums if not any(is_converted(_figure(one.value), number) for number in numbers)]
-    sums = [one for one in sums if not is_priced(_figure(one.value), numbers, evidence.read_before)]
+    sums = [one for one in sums if not any(is_converted(figure_value(one.value), number) for number in numbers)]
+    sums = [one for one in sums if not is_priced(figure_value(one.value), numbers, evidence.read_before)]
     line = None
     # What a named invoice or order comes to is known elsewhere if the agent has read nothing.
     if sums and (evidence.acts or not any(stated.is_name for stated in list_stated(evidence))):
@@ -253,10 +253,6 @@ def _is_shown_elsewhere(one: Argument, evidence: Evidence) -> bool:
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
 _COMPUTED = PATTERNS["tool_calls.computed"]
 """Words of a request from which a sum may have to be computed."""
-
-
-def _figure(value: str) -> float:
-    return float(re.sub(r"[^\d.]", "", value).strip(".") or 0)
 
 
 def _is_large(value: str) -> bool:

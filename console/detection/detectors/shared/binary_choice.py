@@ -145,11 +145,8 @@ def _token_at(tokens: Sequence[Token], text: str, answered: reply_parsing.Letter
             end += len(token.text)
             if end > answered.at:
                 return token
-    return next((token for token in tokens if _bare(token) == answered.letter), None)
-
-
-def _bare(token: Token) -> str:
-    return reply_parsing.fold_letter(token.text).strip(_WRAPPING)
+    bare = ((token, reply_parsing.fold_letter(token.text).strip(_WRAPPING)) for token in tokens)
+    return next((token for token, letter in bare if letter == answered.letter), None)
 
 
 WHOLE_RECORD = "whole record"

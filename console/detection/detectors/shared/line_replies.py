@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.detection.detectors.shared.reply_parsing import object_schema
+
 LISTED, FILLED, FURTHER = "requirements", "lines", "further"
 MOST_LINES = 24
 _OBJECT = re.compile(r"\{")
@@ -47,14 +49,14 @@ class FilledEntry:
 def list_schema(kinds: Sequence[str], sources: Sequence[str]) -> dict[str, Any]:
     """Return the JSON schema of a list of requirements."""
     entry = {"kind": _one_of(kinds), "source": _one_of(sources), "quote": _TEXT, "bound_to": _TEXT}
-    return _object({LISTED: _array(entry)})
+    return object_schema({LISTED: _array(entry)})
 
 
 def fill_schema(kinds: Sequence[str], standings: Sequence[str]) -> dict[str, Any]:
     """Return the JSON schema of the lines of a checkpoint, and of requirements that the user stated later."""
     found = {"standing": _one_of(standings), "quote": _TEXT, "step": _NUMBER}
     added = {"kind": _one_of(kinds), "asked": _TEXT, "asked_step": _NUMBER, **found}
-    return _object({FILLED: _array({"number": _NUMBER, **found}), FURTHER: _array(added)})
+    return object_schema({FILLED: _array({"number": _NUMBER, **found}), FURTHER: _array(added)})
 
 
 def read_listed(text: str) -> tuple[ListedEntry, ...] | None:
@@ -126,13 +128,4 @@ def _one_of(values: Sequence[str]) -> dict[str, Any]:
 
 
 def _array(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": _object(properties)}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "array", "items": object_schema(properties)}

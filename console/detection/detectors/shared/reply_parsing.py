@@ -47,15 +47,15 @@ class ReplyForm:
         """Return the JSON schema of a verdict and its reason."""
         status = {self.status: _TEXT} if self.status else {}
         verdict = {"type": "string", "enum": [*self.aligned, *self.misaligned]}
-        return _schema({**status, self.verdict: verdict, self.reason: _TEXT})
+        return object_schema({**status, self.verdict: verdict, self.reason: _TEXT})
 
     def task_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an inferred task and its reason."""
-        return _schema({self.task: _TEXT, self.reason: _TEXT})
+        return object_schema({self.task: _TEXT, self.reason: _TEXT})
 
     def steps_schema(self) -> dict[str, Any]:
         """Return the JSON schema of a probability for each step, and their justification."""
-        return _schema({STEPS: {"type": "array", "items": {"type": "number"}}, self.justification: _TEXT})
+        return object_schema({STEPS: {"type": "array", "items": {"type": "number"}}, self.justification: _TEXT})
 
 
 DEFAULT = ReplyForm()
@@ -126,7 +126,8 @@ def _lines(name: str, value: object) -> list[str]:
     return [f"{name}: {' '.join(str(value).split())}"]
 
 
-def _schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.intake import plain_object
+from console.trajectory.messages import ARGUMENT_NAMES
 
 SOURCE_ROLES = frozenset({"role", "from", "speaker", "sender"})
 """The keys for the speaker of a message."""
@@ -33,10 +34,6 @@ _NAMES = (
 )
 _INNER = ("function", "functionCall", "function_call", "toolUse")
 _NAMED = frozenset({*_NAMES, *_INNER, "toolCallId"})
-_ARGUMENTS = (
-    *("arguments", "args", "input", "parameters", "kwargs", "params", "payload", "tool_input", "action_input"),
-    *("toolInput", "rawInput"),
-)
 _VAGUE = frozenset({"input", "params", "parameters", "payload", "kwargs"})
 """The fields that hold arguments only in an object with the type of a call."""
 _IDS = ("id", "call_id", "tool_call_id", "toolCallId", "toolUseId", "callID", "tool_use_id")
@@ -268,7 +265,7 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
     is_typed = isinstance(kind, str) and _CALLING.search(kind) is not None and not _ANSWERING.search(kind)
     if kind and not is_typed and kind != f"tool-{name}":
         return None
-    key = next((one for one in _ARGUMENTS if one in held), None)
+    key = next((one for one in ARGUMENT_NAMES if one in held), None)
     if key is None and not (is_typed and "toolId" in value):
         return None
     given = held.get(key or "")
@@ -319,7 +316,7 @@ def _key(name: str, given: Any) -> int:
     while isinstance(given, dict) and len(given) == 1:
         (key, inner), *_ = given.items()
         inner = _unfolded(inner) if isinstance(inner, str) else inner
-        if key not in _ARGUMENTS or not isinstance(inner, (dict, str)):
+        if key not in ARGUMENT_NAMES or not isinstance(inner, (dict, str)):
             break
         given = inner
     return hash((name, orjson.dumps(given or {}, option=orjson.OPT_SORT_KEYS, default=str)))
