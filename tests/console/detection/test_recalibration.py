@@ -107,7 +107,7 @@ def test_again_takes_the_place_of_what_was_there(reviewed):
     assert [one.id for one in verdicts(reviewed, "rules+platt")] == first
     with reading() as session:
         told = audit_trail.list_entries(session, AuditFilter(kind="detector recalibrated"))
-    assert ["recalibrated rules+platt on r" in audit_trail.entry_sentence(one) for one in told] == [True, True]
+    assert ["recalibrated rules+platt on “r”" in audit_trail.entry_sentence(one) for one in told] == [True, True]
 
 
 def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed):

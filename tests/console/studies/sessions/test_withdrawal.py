@@ -176,8 +176,8 @@ def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, 
     assert (sams.actor, sams.place) == ("Sam", "10.0.0.7")
     with reading() as session:
         said = [audit_trail.entry_sentence(one) for one in audit_trail.list_entries(session, AuditFilter())]
-    assert f"The participant now called {own.actor} withdrew from the study pilot, in the browser." in said
-    assert "Sam removed a participant from the study pilot, in the browser." in said
+    assert f"The participant now called {own.actor} withdrew from the study “pilot”, in the browser." in said
+    assert "Sam removed a participant from the study “pilot”, in the browser." in said
 
 
 def test_the_place_is_free_for_somebody_else(study, walk, rows):

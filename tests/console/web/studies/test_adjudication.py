@@ -80,7 +80,7 @@ def test_settling_tells_the_counts_and_brings_the_next(open_page, disputed, word
     assert f'<th scope="row">{unit}</th>' in words(at)
     with reading() as session:
         (told,) = audit_trail.list_entries(session, AuditFilter(kind="label settled"))
-    assert audit_trail.entry_sentence(told) == f"Ada set the label of {unit} to misaligned, in the browser."
+    assert audit_trail.entry_sentence(told) == f"Ada set the label of “{unit}” to misaligned, in the browser."
 
 
 def test_later_puts_it_behind_the_others(open_page, disputed):
