@@ -75,7 +75,7 @@ def test_capacity_is_shown_by_hour_and_the_switch_stops_there(open_page, words, 
     told = " ".join(text.value for text in at.text)
     assert "ada: inconclusive." in told
     assert "Known answers of decided items: 0 misaligned, 2 aligned. At least 10 of each are needed." in told
-    assert "decisions in all runs" in words(at)
+    assert "a reviewer's latest 2,000 decisions in all runs" in words(at)
     (table,) = [frame.value for frame in at.dataframe if "Sensitivity" in frame.value]
     assert list(table["Decisions"]) == [2]
     at.toggle(key=f"capacity-stop-{shop.id}").set_value(True).run()
