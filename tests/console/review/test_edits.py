@@ -31,7 +31,8 @@ SCHEMA = {
         ('refund_order({"amount":1,"amount":45,"order":12})', "line 1, column 14"),
         ("refund_order[12]", "line 1, column 1"),
         ("refund_order([45, 12])", "line 1, column 14"),
-        ("refund_order(" + '{"amount":' * 5000 + ")", "line 1, column 14"),
+        # Python 3.13 parses deeper, up to the value that is missing.
+        ("refund_order(" + '{"amount":' * 5000 + ")", "line 1, column (500)?14"),
     ],
 )
 def test_what_is_no_call_is_refused_with_its_place(edit, place):
