@@ -63,7 +63,6 @@ class Console:
             "claim and decide": lambda: self._decide,
             "budget": lambda: self._read_budget,
             "run status": lambda: self._status,
-            "review list": lambda: self._list,
             "import of 100": self._import,
             "export of decisions, by row": lambda: self._export,
         }  # fmt: skip
@@ -114,14 +113,6 @@ class Console:
 
         with reading() as session:
             return run_status(session, runs.get(session, BIG))
-
-    def _list(self) -> object:
-        from console import runs
-        from console.database import reading
-        from console.review.inbox import list_items
-
-        with reading() as session:
-            return list_items(session, runs.get(session, BIG), 20)
 
     def _import(self) -> Callable[[], object]:
         from console import runs
