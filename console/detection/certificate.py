@@ -349,7 +349,8 @@ def _assumptions(found: Certificate) -> Sequence[str]:
             f"{strata[1].population:,} high ones are decided."
         ]
     if known is None:
-        said.append("The bound assumes correct decisions on every audit. For measured errors, name a run with --known.")
+        command = f"inferact certify {quote(found.run)} --known RUN"
+        said.append(f"The bound assumes correct decisions on every audit. For measured errors, run: {command}")
     else:
         said.append(
             f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ColumnElement, String, bindparam, literal
+from sqlalchemy import ColumnElement, String, bindparam, exists, literal
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, delete, or_, select
 
 from console.auth import audit_log, groups, people
@@ -121,8 +122,15 @@ def assign_item(session: Session, item_id: int, reviewer: str | None, by: str, n
 
 def find_assignee(session: Session, item_id: int) -> str | None:
     """Return the person to whom the item is assigned, or None."""
-    assigned = session.get(tables.ItemReviewer, item_id)
-    return assigned.reviewer if assigned else None
+    return list_assignees(session, [item_id]).get(item_id)
+
+
+def is_assigned_to_others(reviewer: str) -> ColumnElement[bool]:
+    """Return the condition that an item is assigned to another person who has neither decided nor escalated it."""
+    assigned, slot = tables.ItemReviewer, aliased(tables.Slot)
+    decided = exists().where(col(slot.item_id) == assigned.item_id, col(slot.reviewer) == assigned.reviewer)
+    of_others = (col(assigned.item_id) == tables.Item.id, col(assigned.reviewer) != reviewer)
+    return exists().where(*of_others, ~decided.where(col(slot.status) == SlotStatus.DECIDED))
 
 
 def list_assignees(session: Session, item_ids: Sequence[int]) -> dict[int, str]:

@@ -170,7 +170,9 @@ def list_waiting_agents(session: Session, item_ids: Sequence[int]) -> dict[int, 
 _WHY = {
     NoClaimReason.EMPTY: gettext_noop("This run has no pending items."),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
-    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Other reviewers have claimed all pending items"),
+    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop(
+        "Other reviewers have claimed the items, or the items are assigned to them"
+    ),
     NoClaimReason.BEYOND_CAPACITY: gettext_noop("Your next inspection is expected to lower safety. Take a break"),
     NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
         "You have decided or escalated all pending items; they need another reviewer"

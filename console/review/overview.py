@@ -125,13 +125,15 @@ def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
     """Build the overview of the run at the time `now_ms`."""
     counts = _count_decisions(session, run)
     tasks, by_trial = _solved(session, run)
+    item = tables.Item
+    pending = select(item).where(item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(UNREVIEWED))
     return Overview(
         _flows(session, run, counts),
         tasks,
         by_trial,
         _tells_outcomes(session, run),
         _reviewers(session, run, counts, now_ms),
-        _oldest(session, run),
+        session.exec(pending.order_by(col(item.created_ms), col(item.id)).limit(1)).first(),
     )
 
 
@@ -335,9 +337,3 @@ def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_m
         for name in {**answers, **holds}
     ]
     return tuple(sorted(found, key=lambda one: (-one.decisions, one.name)))
-
-
-def _oldest(session: Session, run: tables.Run) -> tables.Item | None:
-    item = tables.Item
-    statement = select(item).where(item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(UNREVIEWED))
-    return session.exec(statement.order_by(col(item.created_ms), col(item.id)).limit(1)).first()

@@ -28,7 +28,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.database import now_ms
-from console.review.access import list_assignees
+from console.review.access import is_assigned_to_others, list_assignees
 from console.review.blinding import HIDDEN
 from console.review.notes import Escalation, list_escalations
 from console.runs import is_current, run_options
@@ -267,9 +267,9 @@ def _join_own(statement: Any, run: tables.Run, trial: int, reviewer: str, wanted
     With `opens`, take the open items that the reviewer has neither claimed nor decided, in the order of the index on
     open items. Otherwise, take the items that the reviewer has claimed or skipped.
     """
-    item, assigned = tables.Item, tables.ItemReviewer
+    item = tables.Item
     own = (col(_OWN.item_id) == item.id) & (col(_OWN.reviewer) == reviewer)
-    of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
+    of_others = is_assigned_to_others(reviewer)
     left = (item.trial == trial, ~of_others, *_conditions(wanted, reviewer, hides=_hides_verdict(run)))
     if opens:
         taken = col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))

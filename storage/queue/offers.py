@@ -7,6 +7,7 @@ items return when their skip ends, or if no other item is left.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from storage.queue.statements import IS_OF_OTHERS
 from storage.queue.transaction import Transaction
 from storage.queue.values import DEAD_MS
 
@@ -28,9 +29,8 @@ class Offer(NamedTuple):
 _BUDGET_LEFT = """
 SELECT 1 FROM budget b WHERE b.run_id = i.run_id AND b.trial = i.trial AND b.scope = ''
   AND (b.cap IS NULL OR b.used < b.cap)"""
-_OTHER_REVIEWER = "SELECT 1 FROM item_reviewer r WHERE r.item_id = i.id AND r.reviewer <> :reviewer"
 _OWN_SLOT = "SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer"
-_PAID, _OF_OTHERS = f"EXISTS ({_BUDGET_LEFT})", f"EXISTS ({_OTHER_REVIEWER})"
+_PAID = f"EXISTS ({_BUDGET_LEFT})"
 _HELD = f"EXISTS ({_OWN_SLOT} AND s.status = 'claimed')"
 _LEFT = f"EXISTS ({_OWN_SLOT} AND (s.status = 'decided' OR (s.status = 'skipped' AND s.lease_until_ms > :now_ms)))"
 
@@ -39,7 +39,7 @@ SELECT i.id, i.run_id, i.trial, a.deadline_ms, a.asked_ms FROM ask a CROSS JOIN 
 WHERE a.answer IS NULL AND a.item_id IS NOT NULL AND i.id = a.item_id AND i.run_id IN (%s)
   AND i.status IN ('pending', 'claimed') AND (a.deadline_ms IS NULL OR a.deadline_ms > :now_ms)
   AND ({_HELD} OR NOT a.beats OR a.heartbeat_ms >= :dead_ms)
-  AND NOT {_LEFT} AND NOT {_OF_OTHERS} AND ({_HELD} OR (i.open_slots > 0 AND {_PAID}))
+  AND NOT {_LEFT} AND NOT {IS_OF_OTHERS} AND ({_HELD} OR (i.open_slots > 0 AND {_PAID}))
 ORDER BY a.deadline_ms IS NULL, a.deadline_ms, i.priority DESC, i.id LIMIT :most"""
 
 _CLAIMED = """
@@ -63,7 +63,7 @@ WHERE u.id IN (%s) AND i.id = (
     WHERE b.run_id = u.id AND b.scope = '' AND (b.cap IS NULL OR b.used < b.cap) AND f.id = (
         SELECT i.id FROM item i
         WHERE i.run_id = b.run_id AND i.trial = b.trial AND i.open_slots > 0 AND NOT {_LEFT} AND NOT {_HELD}
-          AND NOT {_OF_OTHERS}
+          AND NOT {IS_OF_OTHERS}
         ORDER BY i.priority DESC, i.id LIMIT 1)
     ORDER BY b.trial LIMIT 1)
 ORDER BY i.priority DESC, i.id"""
@@ -71,7 +71,7 @@ ORDER BY i.priority DESC, i.id"""
 _SKIPPED = f"""
 SELECT i.id, i.run_id, i.trial FROM slot s CROSS JOIN item i
 WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND s.lease_until_ms > :now_ms
-  AND i.id = s.item_id AND i.run_id IN (%s) AND i.open_slots > 0 AND NOT {_OF_OTHERS} AND {_PAID}
+  AND i.id = s.item_id AND i.run_id IN (%s) AND i.open_slots > 0 AND NOT {IS_OF_OTHERS} AND {_PAID}
 ORDER BY s.lease_until_ms, i.id LIMIT {MOST}"""
 
 
@@ -79,7 +79,7 @@ _OPEN = f"""
 SELECT count(*), min(created_ms) FROM (
     SELECT i.created_ms FROM item i
     WHERE i.run_id = %d AND i.trial = %d AND i.open_slots > 0%s
-      AND (:reviewer = '' OR NOT {_OF_OTHERS} AND NOT EXISTS ({_OWN_SLOT} AND s.status IN ('claimed', 'decided')))
+      AND (:reviewer = '' OR NOT {IS_OF_OTHERS} AND NOT EXISTS ({_OWN_SLOT} AND s.status IN ('claimed', 'decided')))
     ORDER BY i.priority DESC, i.id LIMIT %d) AS opened"""
 
 

@@ -91,10 +91,15 @@ ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1
 FOR UPDATE OF s"""
 
 _IS_ASKED = "EXISTS (SELECT 1 FROM ask a WHERE a.item_id = i.id)"
+# Others decide after the escalation of the assigned person.
+_OTHER_REVIEWER = """
+SELECT 1 FROM item_reviewer r WHERE r.item_id = i.id AND r.reviewer <> :reviewer AND NOT EXISTS (
+    SELECT 1 FROM slot d WHERE d.item_id = r.item_id AND d.reviewer = r.reviewer AND d.status = 'decided')"""
+IS_OF_OTHERS = f"EXISTS ({_OTHER_REVIEWER})"
 
 _FRESH = f"""
 SELECT {_ITEM}, {_IS_ASKED} FROM item i
-WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
+WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s AND NOT {IS_OF_OTHERS}
   AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer
                   AND s.status NOT IN ('released', 'lapsed'))
 ORDER BY i.priority DESC, i.id LIMIT 1
@@ -103,7 +108,7 @@ FOR UPDATE SKIP LOCKED"""
 _SKIPPED = f"""
 SELECT {_ITEM}, {_IS_ASKED} FROM slot s CROSS JOIN item i
 WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND i.id = s.item_id
-  AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
+  AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s AND NOT {IS_OF_OTHERS}
 ORDER BY s.lease_until_ms, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 

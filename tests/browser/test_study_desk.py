@@ -63,7 +63,7 @@ def test_from_a_design_to_settled_labels(desk, settled):
     page.get_by_role("button", name="Create study").click()
     page.get_by_text("Draft: people cannot join yet.").wait_for()
     page.get_by_role("button", name="Open study").click()
-    page.get_by_text("Open: people can join and work.").wait_for()
+    page.get_by_text("Open: people can work, and join while a place is free.").wait_for()
     settled(page)
     page.get_by_role("button", name="Simulate").click()
     page.get_by_role("button", name="Run simulated participants").click()

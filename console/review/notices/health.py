@@ -13,6 +13,7 @@ from console.review.notices.sending import MINUTE_MS, describe_channel
 from console.runs import outbox
 from console.runs.outbox import ITEM_EVENTS, DeadLetter
 from storage import tables
+from storage.queue.values import DEAD_MS
 from storage.tables import UNREVIEWED, ItemStatus
 
 EXPIRED_MS = 24 * 3_600_000
@@ -76,6 +77,7 @@ def measure_health(session: Session, now_ms: int) -> ReviewHealth:
         .join(run, col(run.id) == ask.run_id)
         .where(col(ask.answer).is_(None), col(item.status).in_(UNREVIEWED), col(run.archived_ms).is_(None))
         .where(col(ask.deadline_ms).is_(None) | (col(ask.deadline_ms) > now_ms))
+        .where(~col(ask.beats) | (col(ask.heartbeat_ms) >= now_ms - DEAD_MS))
     )
     expired = (
         select(func.count(func.distinct(item.id)))

@@ -14,7 +14,7 @@ from sqlmodel import Session, col, or_, select
 
 from console.auth.audit_log import Door
 from console.auth.people import roles_of
-from console.review.access import list_reviewable_runs
+from console.review.access import is_assigned_to_others, list_reviewable_runs
 from console.review.notices.channels import channel_key, list_channels, read_run_ids
 from console.review.terms import read_terms
 from console.runs import is_current, outbox
@@ -149,16 +149,15 @@ def _find_recorded(session: Session, run_ids: Sequence[int], reviewer: str, sinc
     """Find the pending items of runs without waiting agents that this reviewer could be offered."""
     if not run_ids:
         return []
-    item, slot, assigned = tables.Item, tables.Slot, tables.ItemReviewer
+    item, slot = tables.Item, tables.Slot
     own = select(slot.id).where(slot.item_id == item.id, slot.reviewer == reviewer, slot.status != SlotStatus.LAPSED)
-    others = select(assigned.item_id).where(assigned.item_id == item.id, assigned.reviewer != reviewer)
     statement = select(item.id).where(
         col(item.run_id).in_(run_ids),
         item.status == ItemStatus.PENDING,
         item.open_slots > 0,
         item.created_ms >= since_ms,
         ~own.exists(),
-        ~others.exists(),
+        ~is_assigned_to_others(reviewer),
     )
     return [id for id in session.exec(statement.order_by(col(item.id)).limit(_MOST)) if id is not None]
 

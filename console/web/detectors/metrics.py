@@ -30,7 +30,7 @@ from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "does not output a probability; inferact recalibrate converts its scores"
+_NO_PROBABILITY = "does not output a probability; inferact recalibrate converts its scores after enough reviews"
 _ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
@@ -121,7 +121,7 @@ def curves(evaluation: Dashboard) -> None:
         st.caption(
             "No reliability diagram: no detector here outputs a probability. "
             f"Run inferact recalibrate {quote(evaluation.run)} --detector {quote(next(iter(evaluation.figures)))} "
-            "to convert scores with reviewers' labels."
+            "to convert scores, once reviewers found at least 10 misaligned and 10 aligned actions."
         )
 
 

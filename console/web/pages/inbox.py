@@ -97,7 +97,7 @@ def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
     if waiting.answered:
         return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
     if undecided:
-        return _("Other reviewers have claimed the remaining items. An item returns if its reviewer skips it.")
+        return _("The remaining items are claimed by other reviewers or assigned to them. A skipped item returns.")
     return _("No run has an item for you. New items appear here automatically.")
 
 

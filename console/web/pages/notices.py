@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -148,7 +149,7 @@ def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int,
         with st.container(horizontal=True):
             for label, key, act in (
                 (_("Send a test"), "test", _send_test),
-                (_("Unmute channel") if row.muted else _("Mute channel"), "mute", _unmute if row.muted else _mute),
+                (_("Unmute channel") if row.muted else _("Mute channel"), "mute", partial(_set_muted, not row.muted)),
                 *([(_("Rotate secret"), "rotate", _rotate)] if row.secret else []),
                 (_("Remove channel"), "remove", _remove),
             ):
@@ -283,16 +284,10 @@ def _send_test(person: str, channel_id: int) -> str:
     return ""
 
 
-def _mute(person: str, channel_id: int) -> str:
+def _set_muted(muted: bool, person: str, channel_id: int) -> str:
     with writing() as session:
-        channels.mute_channel(session, person, channel_id, True, now_ms())
-    return _("The channel is muted.")
-
-
-def _unmute(person: str, channel_id: int) -> str:
-    with writing() as session:
-        channels.mute_channel(session, person, channel_id, False, now_ms())
-    return _("The channel is unmuted. New items are announced again.")
+        channels.mute_channel(session, person, channel_id, muted, now_ms())
+    return _("The channel is muted.") if muted else _("The channel is unmuted. New items are announced again.")
 
 
 def _rotate(person: str, channel_id: int) -> str:

@@ -127,9 +127,9 @@ def show_sessions(identity: Identity) -> None:
         found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
     for one in found:
         line = st.container(horizontal=True, vertical_alignment="center", key=f"session-{one.id}")
-        words = _("{name}: {browser}, {address}; last seen {day}")
+        words = _("{name}: {browser}, {address}; last seen {day} UTC")
         if one.id == identity.session_id:
-            words = _("{name} (this session): {browser}, {address}; last seen {day}")
+            words = _("{name} (this session): {browser}, {address}; last seen {day} UTC")
         browser, address = sessions.browser_in_words(one.browser), one.address or _("unknown address")
         said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
         raw = escape(one.browser.encode("ascii", "replace").decode())

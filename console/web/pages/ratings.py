@@ -10,8 +10,9 @@ from console import runs
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.language import _, ngettext
+from console.language import _, gettext_noop, ngettext
 from console.review import blinding, decisions
+from console.review.pending_items import list_pending_items
 from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.trials import answer_rating
@@ -27,20 +28,21 @@ from console.web.widgets.messages import next_step_row, refusal_words, show_empt
 from console.web.widgets.tables import show_rows
 from storage import tables
 from storage.errors import StorageError
-from storage.queue import Claim, NoClaim
+from storage.queue import Claim, NoClaim, NoClaimReason
 from storage.tables import DecisionKind
 
 _RIGHT, _WRONG = DecisionKind.APPROVE, DecisionKind.REJECT
+_WHY_NONE = {
+    NoClaimReason.EMPTY: gettext_noop("Every answer has all its ratings."),
+    NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop("You have rated every answer that still needs a rating."),
+}
+_OTHERS_RATE = gettext_noop("Other people are rating the remaining answers.")
 
 
 def judging(run: tables.Run, identity: Identity) -> None:
     """Draw the next answer for this person to rate, with the question, the reference answer and two buttons."""
     with reading() as session:
         claim = decisions.claim_next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
-        if isinstance(claim, NoClaim):
-            view = None
-        else:
-            view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
     # The claim changed the count.
     with reading() as session:
         pending = measure_offered(session, [run.id or 0], identity.name)[0]
@@ -49,10 +51,12 @@ def judging(run: tables.Run, identity: Identity) -> None:
     back = st.container(horizontal=True, vertical_alignment="center")
     icon, close = ":material/arrow_back:", st.query_params.clear
     back.button(_("Close rating"), key="close-rating", icon=icon, type="tertiary", on_click=close)
-    if view is None or isinstance(claim, NoClaim):
-        show_empty_state(_("No answers left"), _("You have rated every answer in this rating."))
+    if isinstance(claim, NoClaim):
+        show_empty_state(_("No answers left"), _(_WHY_NONE.get(claim.reason, _OTHERS_RATE)))
         key_button(_("Undo"), "U", "undo-answer", actions.undo, None)
         return
+    with reading() as session:
+        view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
     shown, item = view.presentation, claim.item_id
     words = ngettext("{name}: one more answer after this one", "{name}: {count} more answers after this one", pending)
     back.caption(words.format(name=run.name, count=pending) if pending else _("This is the last answer."))
@@ -129,7 +133,7 @@ identity = current_identity()
 with reading() as session:
     every = runs.list_runs(session)
     rated = [one for one in every if run_options(one).rates_answers]
-    waiting = {one.name: measure_offered(session, [one.id or 0], identity.name if identity else "")[0] for one in rated}
+    waiting = {one.name: list_pending_items(session, [one], identity.name).total for one in rated if identity}
     session.expunge_all()
 
 show_messages()

@@ -54,7 +54,7 @@ def _assignment(item: int) -> None:
     with reading() as session:
         names = [person.name for person in people.list_people(session) if person.disabled_ms is None]
         assignee = access.find_assignee(session, item)
-    st.caption(_("Only the assigned person can claim the item. Your claim on the item ends."))
+    st.caption(_("The item is offered to the assigned person only. If you choose another person, your claim ends."))
     choices = [_ANYBODY, *names]
     st.selectbox(
         _("Assigned to"),

@@ -50,8 +50,8 @@ def known_items_form(run: tables.Run) -> None:
     with st.form("known-items", border=False):
         st.caption(
             "Known items have a known answer, look like other items and show how well each reviewer decides. The "
-            "actions of known items never run. The budget grows by one inspection for each added item. The Inbox shows "
-            "that a run has such items, but not which items they are."
+            "actions of known items never run. A limited budget grows by one inspection for each added item. The Inbox "
+            "shows that a run has such items, but not which items they are."
         )
         source = st.selectbox("Source of known answers", sources, None, key=f"known-source-{run.id}", width=260)
         count = st.number_input("Items", 1, 500, 10, key=f"known-count-{run.id}", width=260)

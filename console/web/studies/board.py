@@ -103,7 +103,7 @@ _CHANGES: dict[str, tuple[str, Callable[[str], tables.Study], str]] = {
 """The button, the action and the message of the change that each status allows; every open study can also be closed."""
 _MEANING = {
     StudyStatus.DRAFT: "Draft: people cannot join yet.",
-    StudyStatus.OPEN: "Open: people can join and work.",
+    StudyStatus.OPEN: "Open: people can work, and join while a place is free.",
     StudyStatus.PAUSED: "Paused: participants keep their places and cannot continue.",
     StudyStatus.CLOSED: "Closed: participants cannot continue.",
 }
@@ -165,7 +165,7 @@ def _link(study: tables.Study) -> None:
         st.caption(f"Recruiting by {platform.title}. Enter this link on {platform.title}, which {adds}:")
         st.code("&".join(filter(None, [link, platform.link])), language=None, wrap_lines=True)
     elif not recruiting.by_invitation:
-        once = "Once the study is open, people" if study.status == StudyStatus.DRAFT else "People"
+        once = "Once the study is open, people" if study.status != StudyStatus.OPEN else "People"
         st.caption(f"{once} join with this link, or at /participate with the code {study.join_code}:")
         st.code(link, language=None)
     with st.popover("Invitation links…", key="inviting"):
@@ -215,7 +215,7 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
     why = None if study.status == StudyStatus.OPEN else "Open the study first."
     with st.popover("Simulate…", key="simulating", disabled=why is not None, help=why):
         are = f"{counted(machines, 'simulated participant')} {'is' if machines == 1 else 'are'}"
-        st.text(f"{are} not finished. Simulated participants use the same queue as people.")
+        st.text(f"{are} not finished. A simulated participant takes the same steps as a person.")
         if st.button("Run simulated participants", key="simulate", disabled=not machines):
             _simulate(study.name, False)
         st.text("A dry run also fills the places of people. Use a copy of the study.")

@@ -11,9 +11,12 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import Gate
 from console.review import access, decisions
+from console.review.inbox import explain_no_item
+from console.review.pending_items import list_pending_items
+from console.review.waiting import measure_offered
 from console.trials import engine, start
 from storage import tables
-from storage.queue import Claim
+from storage.queue import Claim, NoClaimReason
 from tests.signing_in import signed_in
 
 
@@ -130,6 +133,25 @@ def test_an_assigned_item_is_offered_to_its_reviewer_alone(shop):
         assert people.get_person(session, "Ben")
         access.assign_item(session, 2, None, "Rae", now_ms())
     assert claim("Ada").item_id == 2
+
+
+def test_an_assigned_item_goes_to_nobody_else_until_its_reviewer_escalates_it(shop):
+    with writing() as session:
+        for item in (1, 2, 3):
+            access.assign_item(session, item, "Ben", "Rae", now_ms())
+    none = claim("Ada")
+    assert none.reason == NoClaimReason.ALL_CLAIMED_BY_OTHERS
+    assert explain_no_item(none).startswith("Other reviewers have claimed the items, or the items are assigned to them")
+    held = claim("Ben")
+    with reading() as session:
+        run = runs.get(session, shop)
+    escalation = decisions.ReviewDecision("escalate", note="Which colour?")
+    decisions.submit(review_queue(), run, held, "Ben", escalation, now_ms())
+    with reading() as session:
+        listed = list_pending_items(session, [runs.get(session, shop)], "Ada").offered
+        assert [row.item.id for row in listed] == [held.item_id]
+        assert measure_offered(session, [1], "Ada")[0] == 1
+    assert claim("Ada").item_id == held.item_id
 
 
 def count_statements(given, reviewer="Ada"):

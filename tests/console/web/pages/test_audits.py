@@ -42,6 +42,8 @@ def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(o
         found = certificate.certify(session, get(session, "shop"), now_ms())
     assert found.sentence in [text.value for text in at.text]
     assert {metric.label: metric.value for metric in at.metric}["Audits pending"] == str(found.waiting)
+    assert "For measured errors, run: inferact certify shop --known RUN" in " ".join(text.value for text in at.text)
+    assert "A limited budget grows by one inspection for each added item." in words(at)
 
 
 def test_the_certificate_of_a_live_run_stays_after_its_audits_are_turned_off(open_page, words):

@@ -58,7 +58,10 @@ def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words)
     at = open_page("detectors")
     assert "PR-AUC, ROC-AUC of rules: needs both aligned and misaligned labels" in table_html(at)
     assert "ECE, Brier of rules: does not output a probability" in table_html(at)
-    assert "Run inferact recalibrate one --detector rules to convert" in words(at)
+    told = (
+        "Run inferact recalibrate one --detector rules to convert scores, once reviewers found at least 10 misaligned"
+    )
+    assert told in words(at)
     flags = "rules flags 2 of 4 misaligned and 0 of 0 aligned trajectories, by gold label; "
     flags += "1 more is a copy of earlier trials."
     assert flags in [one.value for one in at.text]

@@ -45,6 +45,24 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
     assert ratings().answers[0].comments == ("plainly so",)
 
 
+def test_the_page_without_an_answer_says_who_rated_them(rating, open_page, words):
+    for who in ("ann", "bob"):
+        judge(who, "yes", "no", "no")
+    judge("Ada", "yes", "no")
+    assert "Rate rated: 1 answer left" in [button.label for button in open_page("ratings", role="reviewer").button]
+    judge("cem", "no")
+    said = words(open_page("ratings", role="reviewer", judge="rated"))
+    assert "Every answer has all its ratings." in said
+    assert "You have rated" not in said
+
+
+def test_who_has_rated_every_answer_has_none_left_while_others_still_rate(rating, open_page, words):
+    judge("Ada", "yes", "no", "no")
+    assert "Rate rated: 0 answers left" in [button.label for button in open_page("ratings", role="reviewer").button]
+    said = words(open_page("ratings", role="reviewer", judge="rated"))
+    assert "You have rated every answer that still needs a rating." in said
+
+
 def test_review_leads_to_the_page_where_answers_are_judged(rating, open_page, words):
     at = open_page("review", role="reviewer", run="rated")
     assert "This run has answers to rate" in words(at)

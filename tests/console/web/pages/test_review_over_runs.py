@@ -190,7 +190,9 @@ def test_an_agent_whose_heartbeats_stopped_is_not_announced(open_page, kettles, 
         session.execute(update(tables.Ask).where(of_run).values(heartbeat_ms=now_ms() - 61_000))
     with reading() as session:
         found = get_agents_waiting(session, "Ada", now_ms())
+        health = measure_health(session, now_ms())
     assert (found.count, found.run) == (1, "billing")
+    assert health.waiting == 1
 
 
 def test_an_item_past_its_deadline_counts_as_expired_before_anyone_claims_in_its_run(open_page, kettles):

@@ -99,10 +99,14 @@ def test_a_dry_run_takes_the_places_of_people_and_the_link(desk, small):
     assert "No places are left for people." in said(at)
 
 
-def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
+def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small, words):
     at = desk()
     link = f"/participate?join={small.join_code}"
     assert [code.value for code in at.code if code.value.endswith(link)]
+    lifecycle.open_study("small")
+    lifecycle.pause("small")
+    at = desk()
+    assert "Once the study is open, people join with this link" in words(at)
     press(at, "Close study")
     assert not at.code
 
