@@ -297,7 +297,7 @@ class NoticeChannel(NumberedTable, table=True):
     kind: str
     address: str
     secret: str = ""
-    old_secret: str = ""
+    old_secret: str | None = None
     old_until_ms: int | None = Field(default=None, sa_type=BigInteger)
     run_ids: str = "[]"
     events: str

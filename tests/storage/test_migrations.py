@@ -202,6 +202,7 @@ def test_the_one_chain_of_before_goes_on_as_the_chain_of_access(url):
     close(url)
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
         connection.executescript(f"""{WITHOUT_KNOWN_ITEMS} {WITHOUT_CHAINS_OF_RUNS}
+            ALTER TABLE notice_channel DROP COLUMN old_secret; ALTER TABLE notice_channel DROP COLUMN old_until_ms;
             DELETE FROM row_salt WHERE name = 'run';
             INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode, reviews_per_item,
                              blind, lease_ms, undo_ms, trials, created_ms)

@@ -136,7 +136,7 @@ def rotate_secret(session: Session, channel_id: int, person: str | None, now_ms:
 
 def list_secrets(row: tables.NoticeChannel, now_ms: int) -> tuple[str, ...]:
     """Return the secrets that sign the channel's messages now: the present one, and a replaced one if still valid."""
-    return (row.secret, row.old_secret) if (row.old_until_ms or 0) > now_ms else (row.secret,)
+    return (row.secret, row.old_secret) if row.old_secret and (row.old_until_ms or 0) > now_ms else (row.secret,)
 
 
 def remove_channel(session: Session, person: str, channel_id: int, now_ms: int) -> None:

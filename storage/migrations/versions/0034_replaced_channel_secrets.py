@@ -9,5 +9,5 @@ down_revision = "0033"
 
 def upgrade() -> None:
     """Add the columns."""
-    op.add_column("notice_channel", sa.Column("old_secret", sa.String(), nullable=False, server_default=""))
+    op.add_column("notice_channel", sa.Column("old_secret", sa.String()))
     op.add_column("notice_channel", sa.Column("old_until_ms", sa.BigInteger()))
