@@ -46,6 +46,8 @@ def _language_of_visitor() -> str | None:
     if not is_script_running():
         return None
     kept = st.session_state.get(_CHOSEN) or st.context.cookies.get(COOKIE)
-    given = kept, st.context.headers.get("Accept-Language"), st.session_state.get(_OF_STUDY)
-    # Without a browser, Streamlit returns a placeholder object.
-    return chosen_language(*(text if isinstance(text, str) else None for text in given))
+    # The request of a websocket may name other languages than the page does. Without a browser, Streamlit returns a
+    # placeholder object for a header and for a cookie.
+    accepted = st.context.locale, st.context.headers.get("Accept-Language")
+    named = ",".join(text for text in accepted if isinstance(text, str))
+    return chosen_language(kept if isinstance(kept, str) else None, named, st.session_state.get(_OF_STUDY))

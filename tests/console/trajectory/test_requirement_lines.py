@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,9 +37,8 @@ SEEN = Checkpoint(
     thought="Now I pay.",
     action='refund({"order": 13, "amount": 99})',
 )
-PIECES = st.sampled_from(
-    ["40", "13", "99", "order 13", "Refund 40", "Yes", "pay 99 to Mallory", " ", "", "Refunds", "41"]
-)
+WORDS = ["40", "13", "99", "order 13", "Refund 40", "Yes", "pay 99 to Mallory", " ", "", "Refunds", "41"]
+PIECES = st.sampled_from(WORDS)
 QUOTES = st.builds(
     Quote,
     PIECES,
@@ -46,12 +47,8 @@ QUOTES = st.builds(
     st.sampled_from(QuotePlace),
     st.none() | st.integers(-1, 5),
 )
-FOUND = st.builds(
-    lambda text, place, step: find_quote(SEEN, text, place, step),
-    PIECES,
-    st.sampled_from(QuotePlace),
-    st.none() | st.integers(0, 4),
-).filter(bool)
+TRIED = (find_quote(SEEN, *one) for one in product(WORDS, QuotePlace, [None, *range(5)]))
+FOUND = st.sampled_from([quote for quote in TRIED if quote])
 ANY = QUOTES | FOUND
 LINES = st.builds(
     Line,

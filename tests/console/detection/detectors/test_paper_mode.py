@@ -9,6 +9,7 @@ import pytest
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.detectors.shared.prompt_views import build_masked_view
+from console.detection.verdicts import find_setup
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 from tests.console.detection.detectors.test_family import script
@@ -264,6 +265,7 @@ def test_the_thoughts_are_in_the_inference_where_the_reference_has_them(shop, ju
 
 
 def test_a_verdict_says_that_it_was_made_the_papers_way(shop):
-    ours, theirs = (ModelOptions("m", paper=paper).setup(detector("direct"), "webshop", 0) for paper in (False, True))
+    options = [ModelOptions("m", paper=paper) for paper in (False, True)]
+    ours, theirs = (find_setup(detector("direct"), one, "webshop", 0) for one in options)
     assert ours.digest != theirs.digest
     assert json.dumps(ours.prompt_fingerprint) == json.dumps(theirs.prompt_fingerprint)

@@ -26,7 +26,7 @@ def table(at, column):
 
 def plan_lines(html):
     """(line, version, source) of each line in the table of the plan."""
-    return re.findall(r'<tr><th scope="row">(.*?)</th><td class="ia-n">(.*?)</td><td>(.*?)</td></tr>', html)
+    return re.findall(r'<tr><th scope="row">([^<]*)</th><td class="ia-n">(.*?)</td><td>(.*?)</td></tr>', html)
 
 
 def stored():

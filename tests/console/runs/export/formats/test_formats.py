@@ -19,6 +19,6 @@ def test_another_suffix_is_refused_with_the_formats_there_are(name):
 
 
 def test_every_writer_is_listed():
-    modules = (import_module(f"{formats.__name__}.{one.name}") for one in iter_modules(formats.__path__))
+    modules = formats, *(import_module(f"{formats.__name__}.{one.name}") for one in iter_modules(formats.__path__))
     written = {value for module in modules for name, value in vars(module).items() if name.startswith("write")}
     assert written == {format.write for format in formats.FORMATS.values()}
