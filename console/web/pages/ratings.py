@@ -104,7 +104,7 @@ def results(run: tables.Run) -> None:
         found = answer_rating.get_ratings(session, run)
     kinds = {"percent": "pairwise agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha"}
     words = {"aligned": "correct", "misaligned": "incorrect"}
-    st.subheader(run.name, anchor=False)
+    st.header(run.name, anchor=False)
     judged = sum(one.majority is not None for one in found.answers)
     share = "" if found.accuracy is None else f"; {found.accuracy:.1%} of these are correct"
     st.caption(f"{judged} of {len(found.answers)} answers have a majority{share}.")
@@ -117,7 +117,8 @@ def results(run: tables.Run) -> None:
         for name, one in found.agreement.items()
     ]
     if judged:
-        show_rows(measures, {name: name for name in measures[0]}, label=f"Agreement in {run.name}")
+        titles = {name: name for name in measures[0]}
+        show_rows(measures, titles, numbers=("Value", "95% interval"), label=f"Agreement in {run.name}")
     titles = {name: name.capitalize() for name in ("question", "answer", "correct", "incorrect")}
     rows = [
         {name: str(getattr(one, name)) for name in titles}

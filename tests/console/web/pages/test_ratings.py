@@ -79,8 +79,9 @@ def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, wo
     for who in ("ann", "bob", "cem"):
         judge(who, "yes", "no: too long", "no")
     at = open_page("ratings")
+    assert [one.value for one in at.header] == ["Start a rating", "rated"]
     assert "3 of 3 answers have a majority; 33.3% of these are correct." in words(at)
-    assert words(at).count("<td>1.00</td>") == 3
+    assert words(at).count('<td class="ia-n">1.00</td>') == 3
     assert re.findall(r"<td>((?:in)?correct)</td>", words(at)) == ["correct", "incorrect", "incorrect"]
     assert "<td>too long / too long / too long</td>" in words(at)
 
