@@ -2,6 +2,7 @@
 
 import orjson
 import pytest
+from playwright.sync_api import expect
 from sqlmodel import select
 
 from console.database import reading, writing
@@ -183,7 +184,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     again = open_page(f"{address}/participate", context=context)
     assert shown(again, settled) == "item"
     assert item_id(again) == held
-    assert again.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
+    expect(again.get_by_role("textbox", name="Feedback to the agent")).to_have_value("half a sent")
     assert again.get_by_text("Item 2").is_visible()
     assert standing() == before
     again.get_by_role("button", name="Pause or withdraw").click()
@@ -193,7 +194,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     assert shown(elsewhere, settled) == "item"
     assert item_id(elsewhere) == held
     assert "me=" not in elsewhere.url
-    assert elsewhere.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
+    expect(elsewhere.get_by_role("textbox", name="Feedback to the agent")).to_have_value("half a sent")
 
 
 @pytest.mark.at_length
