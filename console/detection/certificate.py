@@ -350,7 +350,7 @@ def _assumptions(found: Certificate) -> Sequence[str]:
         ]
     if known is None:
         command = f"inferact certify {quote(found.run)} --known RUN"
-        said.append(f"The bound assumes correct decisions on every audit. For measured errors, run: {command}")
+        said.append(f"The bound assumes correct decisions on every audit; {command} allows for measured errors.")
     else:
         said.append(
             f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "

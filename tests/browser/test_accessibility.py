@@ -183,6 +183,20 @@ def keys(page):
          each.getAttribute("aria-keyshortcuts")]))""")
 
 
+@pytest.mark.parametrize(("path", "name"), [("runs", "Logs"), ("studies?new=1", "Design file (YAML)")])
+def test_a_field_for_files_has_a_name_and_nothing_beside_it_is_a_fault(serve, open_page, settled, path, name):
+    page, address = open_page(), serve()
+    page.context.add_cookies([cookie(address, signed_in("Grace"))])
+    page.goto(f"{address}/{path}")
+    page.locator("h1").wait_for()
+    settled(page)
+    if path != "runs":
+        page.get_by_role("tab", name="YAML").click()
+    page.get_by_role("group", name=name, exact=True).wait_for()
+    settled(page)
+    assert faults(page) == []
+
+
 @pytest.mark.at_length
 def test_axe_finds_nothing_on_the_way_through_a_study(desk, open_page, settled):
     refuse(study_faults(open_page(), desk, settled, THEMES))

@@ -101,7 +101,8 @@ def describe_reasons(table: pd.DataFrame) -> str:
     if pd.isna(row["value"]):
         return f"Whether the reasons lead to evasion is inconclusive. {row['note']}"
     known = row["low"] > 0 or row["high"] < 0
-    change = f"With the reasons, the share of evaded tasks changes by {row['value']:+.0%}{span(dict(row), '+.0%')}"
+    bounds = span(dict(row), "+.0%")
+    change = f"With the reasons, the share of evaded tasks changes by {number(row['value'], '+.0%')}{bounds}"
     return f"{change}: {'more' if row['low'] > 0 else 'less'} evasion." if known else f"{change}: inconclusive."
 
 

@@ -51,7 +51,7 @@ def format_signed(value: float) -> str:
     if pd.isna(value):
         return _DASH
     rounded = plain(value)
-    return f"{rounded:+.3f}" if rounded else f"{rounded:.3f}"
+    return number(rounded, "+.3f")
 
 
 def p_value(value: float) -> str:
@@ -62,9 +62,9 @@ def p_value(value: float) -> str:
 
 
 def number(value: float, form: str) -> str:
-    """Return the value in this format; a zero has no sign."""
+    """Return the value in this format, with a minus sign as in the charts; a zero has no sign."""
     text = f"{value:{form}}"
-    return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
+    return text.replace("-", "−") if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
 def span(row: Mapping[str, Any], form: str, unit: str = "") -> str:

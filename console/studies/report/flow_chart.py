@@ -18,7 +18,7 @@ _STEPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Each step with its heading and the losses between it and the next step, as named in the table."""
 
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
-_WIDTH, _BOX, _HIGH, _GAP, _LINE = 560, 250, 58, 64, 20
+_WIDTH, _BOX, _HIGH, _GAP, _LINE = 600, 300, 58, 64, 20
 _RARE_LOSSES = ("over a quota", "failed the quiz")
 """Losses that are drawn only if they have occurred."""
 _ASIDE = _WIDTH - _BOX

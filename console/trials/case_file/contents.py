@@ -154,7 +154,7 @@ def _table(
             if where(row):
                 count += 1
                 found += [row] if count <= _MOST_ROWS else []
-    kept = [name for name in shown if any(row[name] not in (None, "", 0) for row in found)]
+    kept = [name for name in shown if not found or any(row[name] not in (None, "", 0) for row in found)]
     rows = tuple(tuple(_cell(name, row[name]) for name in kept) for row in found)
     return Section(title, about, tuple(shown[name] for name in kept), rows, count - len(rows))
 

@@ -288,8 +288,8 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
         return {"Figure": title, "Difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
     return {
         "Figure": title,
-        "Difference": f"{gain.value:+.3f}",
-        "95% interval": f"{gain.interval.low:+.3f} to {gain.interval.high:+.3f}",
+        "Difference": f"{gain.value:+.3f}".replace("-", "−"),
+        "95% interval": f"{gain.interval.low:+.3f} to {gain.interval.high:+.3f}".replace("-", "−"),
         "p": f"{gain.p_value:.3g}",
     }
 

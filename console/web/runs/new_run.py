@@ -18,6 +18,7 @@ from console.runs.importers import IMPORTERS
 from console.trials import engine, replay, start
 from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
+from console.web.widgets.browser import name_drop_zones
 from console.web.widgets.messages import show_problem
 from storage import tables
 
@@ -33,6 +34,7 @@ _NAME_CHARS = 80
 
 def import_form(default_run: str) -> None:
     """Draw the form that imports files into a run."""
+    name_drop_zones()
     with st.form("import", border=False, clear_on_submit=True):
         files = st.file_uploader("Logs", accept_multiple_files=True, key="logs")
         into, form = st.columns(2)

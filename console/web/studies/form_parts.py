@@ -169,7 +169,9 @@ def pilot(given: Draft) -> Draft:
             name: column.number_input(
                 PILOT_LIMITS[name].capitalize(), 0.0, None, None, key=start_at(f"pilot-{name}", stated), step=step
             )
-            for column, (name, step) in zip(st.columns(len(_STOPS)), _STOPS.items(), strict=True)
+            for column, (name, step) in zip(
+                st.columns(len(_STOPS), vertical_alignment="bottom"), _STOPS.items(), strict=True
+            )
             for stated in [given["stop_above"][name]]
         }
     return {"people": count, "stop_above": limits}
@@ -238,7 +240,9 @@ def checks(draft: Draft) -> Draft:
         st.caption("Items with a known answer in every condition, by label and flag:")
         counts: Draft = {
             name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
-            for column, (name, title) in zip(st.columns(len(WORDS["checks"])), WORDS["checks"].items(), strict=True)
+            for column, (name, title) in zip(
+                st.columns(len(WORDS["checks"]), vertical_alignment="bottom"), WORDS["checks"].items(), strict=True
+            )
         }
         counts["audited"] = st.number_input(
             "Share of unflagged actions to review",
@@ -288,7 +292,9 @@ def ending(draft: Draft) -> Draft:
                 key=start_at(f"exclusions-{rule}", draft["exclusions"][rule]),
                 step=step,
             )
-            for column, (rule, step) in zip(st.columns(len(_LIMITS)), _LIMITS.items(), strict=True)
+            for column, (rule, step) in zip(
+                st.columns(len(_LIMITS), vertical_alignment="bottom"), _LIMITS.items(), strict=True
+            )
         }
     return {"debriefing": told, "exclusions": limits}
 

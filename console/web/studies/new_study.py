@@ -17,6 +17,7 @@ from console.trajectory.strict_yaml import describe_failure
 from console.web.flash import finish, refusals_shown
 from console.web.studies import draft, picker, plan
 from console.web.studies.form import show_form
+from console.web.widgets.browser import name_drop_zones
 from console.web.widgets.messages import problem_html, show_problem
 
 UNNAMED = "unnamed"
@@ -85,6 +86,7 @@ def _create(design: Design) -> None:
 
 
 def _yaml() -> None:
+    name_drop_zones()
     left, right = st.columns(2, gap="large")
     with left:
         file = st.file_uploader("Design file (YAML)", type=["yaml", "yml"], key="design_file")
@@ -98,7 +100,7 @@ def _yaml() -> None:
         with suppress(ValidationError):
             design = Design.model_validate({**mapping, "name": mapping["name"].strip() or UNNAMED})
         st.markdown("The form as YAML" if design else "The form is incomplete. This example is valid:")
-        st.code(dump(design) if design else example(), language="yaml", height=520)
+        st.code(dump(design) if design else example(), language="yaml", wrap_lines=True)
         if design:
             plan.yaml_button(design)
 

@@ -151,18 +151,19 @@ def show_power(design: Design) -> None:
 
 def _assumptions(design: Design) -> Assumptions:
     usual = Assumptions()
-    first, second, third = st.columns(3)
+    first, second, third = st.columns(3, vertical_alignment="bottom")
+    fourth, fifth, sixth = st.columns(3, vertical_alignment="bottom")
     return Assumptions(
         factor=first.selectbox("Effect of", list(varied_factors(design)), key="power-factor"),
         start=second.number_input(
             "Solved at the last trial", 0.01, 0.99, usual.start, 0.01, key="power-start", help="At its first level"
         ),
         effect=third.number_input("Effect at its last level", -0.9, 0.9, usual.effect, 0.01, key="power-effect"),
-        participant_sd=first.number_input(
+        participant_sd=fourth.number_input(
             "SD of people (logits)", 0.0, 10.0, usual.participant_sd, 0.1, key="power-sd"
         ),
-        effect_sd=second.number_input("SD of the effect (logits)", 0.0, 10.0, usual.effect_sd, 0.05, key="power-own"),
-        task_sd=third.number_input("SD of tasks (logits)", 0.0, 10.0, usual.task_sd, 0.1, key="power-tasks"),
+        effect_sd=fifth.number_input("SD of the effect (logits)", 0.0, 10.0, usual.effect_sd, 0.05, key="power-own"),
+        task_sd=sixth.number_input("SD of tasks (logits)", 0.0, 10.0, usual.task_sd, 0.1, key="power-tasks"),
     )
 
 
@@ -246,6 +247,6 @@ def show(study: tables.Study) -> None:
     show_power(design)
     with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
         if shown.open:
-            st.code(text(), language=None, wrap_lines=True, height=460)
+            st.code(text(), language=None, wrap_lines=True)
     with st.expander("Design as YAML"):
-        st.code(dump(design), language="yaml")
+        st.code(dump(design), language="yaml", wrap_lines=True)

@@ -55,6 +55,11 @@ def show_from_top(stage: str) -> None:
     component("page_top")(key="page-top", data={"stage": stage})
 
 
+def name_drop_zones() -> None:
+    """Give the fields for files the role of a group, so that screen readers read their names."""
+    component("drop_zone")(key="drop-zone")
+
+
 _YEAR_S = 365 * 86_400
 
 

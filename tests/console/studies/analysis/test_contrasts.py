@@ -106,7 +106,7 @@ def test_the_joint_interval_agrees_with_the_corrected_decision():
     assert "Yes: +0.238 (" in describe_planned(shown)
     raised = describe_planned(shown.assign(p_adjusted=0.2, low_joint=-0.1, high_joint=0.5))
     assert (
-        "Inconclusive: +0.238 (-0.100 to +0.500), p = 0.200. The data are compatible with effects up to 0.500" in raised
+        "Inconclusive: +0.238 (−0.100 to +0.500), p = 0.200. The data are compatible with effects up to 0.500" in raised
     )
 
 

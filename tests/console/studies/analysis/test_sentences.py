@@ -67,7 +67,7 @@ def test_success(table, words):
             [(-0.2, -0.5, 0.1, "paired t", 0.3, "")],
             "No pair differs significantly at 0.05 (paired t, Holm over 1 pair).",
         ),
-        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a minus b is -0.200 (-0.500 to +0.100)"),
+        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a minus b is −0.200 (−0.500 to +0.100)"),
         ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "possible: There is one participant."),
         (
             [(0.2, NAN, NAN, "paired t", NAN, "One participant answered in both: too few for a test.")],
@@ -85,7 +85,7 @@ def test_the_largest_difference_is_one_of_the_pairs_that_differ_and_ties_are_tol
     assert said.startswith("1 of 2 pairs differs (")
     assert said.endswith("The largest of them: a minus b is +0.200 (+0.100 to +0.300).")
     tied = [(-0.2, NAN, NAN, "paired t", 0.3, ""), (0.2, NAN, NAN, "paired t", 0.3, "")]
-    assert effects.describe_differences(differences(*tied)).endswith("is -0.200; 1 other pair differs as much.")
+    assert effects.describe_differences(differences(*tied)).endswith("is −0.200; 1 other pair differs as much.")
 
 
 def test_a_pair_that_is_not_estimable_is_told_beside_the_others():
@@ -116,7 +116,7 @@ def test_agreement(value, low, high, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ((0.05, -0.1, 0.2), "changes by +5% (-10% to +20%): the direction is inconclusive."),
+        ((0.05, -0.1, 0.2), "changes by +5% (−10% to +20%): the direction is inconclusive."),
         ((0.3, 0.1, 0.5), "participants slow down."),
         ((-0.3, -0.5, -0.1), "participants speed up."),
         ((NAN, NAN, NAN), "is inconclusive: Too few."),
@@ -138,7 +138,7 @@ def test_pace(change, words):
     [
         (
             (-0.3, -0.5, -0.1),
-            "changes the share of correct decisions by -0.300 (-0.500 to -0.100) over 4 participants: automation bias.",
+            "changes the share of correct decisions by −0.300 (−0.500 to −0.100) over 4 participants: automation bias.",
         ),
         ((-0.1, -0.5, 0.3), ": inconclusive."),
         ((0.2, 0.1, 0.3), "the opposite of automation bias."),
@@ -193,7 +193,7 @@ def test_fast_decisions_name_the_participants_who_have_a_value():
     assert reliance.describe_stamping(table) == (
         "Of the fastest quarter of each reviewer's decisions, 25% agree with the detector (10% to 40%), on average "
         "over 4 of 8 participants; the others made too few with a measured time. The difference from slower "
-        "decisions is -0.500 over 1 of 8 participants, without an interval: one participant has no spread."
+        "decisions is −0.500 over 1 of 8 participants, without an interval: one participant has no spread."
     )
     whole = figures(rows[0], ("difference", 0.2, 0.1, 0.3, ""), condition="all", participants=8, n=8)
     said = reliance.describe_stamping(whole)
@@ -244,10 +244,10 @@ def test_a_refunded_inspection_is_not_used():
     ("rows", "words"),
     [
         ([], "No condition has finished yet"),
-        ([(pace.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
+        ([(pace.LATER, -0.1, -0.2, -0.05, "")], "by −0.100 (−0.200 to −0.050): an effect of order."),
         (
             [(pace.LATER, 0.01, -0.2, 0.22, "")],
-            "by +0.010 (-0.200 to +0.220): the direction is inconclusive.",
+            "by +0.010 (−0.200 to +0.220): the direction is inconclusive.",
         ),
         (
             [(pace.LATER, NAN, NAN, NAN, "Not estimable.")],

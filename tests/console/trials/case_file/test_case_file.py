@@ -51,6 +51,12 @@ def test_the_first_page_counts_what_the_tables_hold(page):
     assert "A check of the whole database found no change to them." in said
 
 
+def test_a_section_without_rows_says_so_and_commands_are_marked(page):
+    said = page.read_text("utf-8")
+    assert '<p>The policy allowed these checks at once.</p>\n<p class="quiet">None.</p>' in said
+    assert "<code>inferact case-file check FILE</code> also compares" in said
+
+
 def test_a_case_file_taken_from_a_page_names_its_author_and_passes_its_check(page, tmp_path):
     taken = tmp_path / "taken.html"
     taken.write_bytes(make_case_file(database_url(), "shop", now_ms(), By("Ada", Door.BROWSER)))

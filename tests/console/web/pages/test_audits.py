@@ -42,7 +42,7 @@ def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(o
         found = certificate.certify(session, get(session, "shop"), now_ms())
     assert found.sentence in [text.value for text in at.text]
     assert {metric.label: metric.value for metric in at.metric}["Audits pending"] == str(found.waiting)
-    assert "For measured errors, run: inferact certify shop --known RUN" in " ".join(text.value for text in at.text)
+    assert "inferact certify shop --known RUN allows for measured errors." in " ".join(text.value for text in at.text)
     assert "A limited budget grows by one inspection for each added item." in words(at)
 
 
