@@ -80,7 +80,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
 
 
 def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
-    titles = {"block": "", "tasks": "Tasks", "solved": "Solved at trial 0", "score": "Mean score"}
+    titles = {"block": "Block", "tasks": "Tasks", "solved": "Solved at trial 0", "score": "Mean score"}
     titles["steps"] = "mean steps"
     found = [
         {
