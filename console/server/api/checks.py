@@ -98,8 +98,8 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
 async def begin(at: CheckAt, who: Asking) -> Check:
     """Begin the approved action just before it runs. A second request gets 409, because the action may have run.
 
-    Respond with 403 if the changed policy no longer allows the action. Respond with 410 if the console was restored
-    from a backup since; in this case, submit the check again.
+    Respond with 403 if the changed policy no longer allows the action, or an operator stopped the run, or the check was
+    withdrawn. Respond with 410 if the console was restored from a backup since; in this case, submit the check again.
     """
     return _check(await in_thread(_begin, at, who), at)
 
@@ -155,12 +155,13 @@ def _withdraw(at: CheckId, who: Asker) -> Check:
 
 def _begin(at: CheckId, who: Asker) -> GateDecision:
     decision = checks.begin_check(database_url(), at, who)
-    if decision.reason is Reason.DENIED:
-        raise HTTPException(403, decision.feedback)
     if decision.reason is Reason.VOID:
         raise HTTPException(410, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
         raise Refused(f"Check {at} has already begun, so the action may have run. Find out whether the action ran.")
+    if not decision.approved:
+        # 200 means that the action may run.
+        raise HTTPException(403, decision.feedback)
     return decision
 
 

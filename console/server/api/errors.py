@@ -39,8 +39,8 @@ HTTP_WORDS = {
 _MEANS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong, or the token's agent is disabled.",
-    403: "A page of another site sent the request, agents may not send this request, or the policy no longer allows "
-    "the action.",
+    403: "A page of another site sent the request, or agents may not send it. For `begin`: the policy no longer allows "
+    "the action, or an operator stopped the run.",
     404: "The requested object does not exist.",
     409: "The request is not possible in the current state.",
     410: "The console was restored from a backup since, so the check is void; submit it again.",

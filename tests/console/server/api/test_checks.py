@@ -10,9 +10,9 @@ from sqlmodel import select
 
 from console import runs
 from console.cli import run_command
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue, writing
 from console.review import decisions
-from console.runs import trajectory_list
+from console.runs import maintenance, trajectory_list
 from storage import tables
 from storage.backup import backup, restore
 from tests.serving import new_agent
@@ -140,6 +140,23 @@ def test_an_approval_of_before_a_restore_is_gone(api, question, decide, tmp_path
     decision = api.get(f"/checks/{check_id}").json()["decision"]
     assert (decision["approved"], decision["reason"]) == (False, "void")
     assert api.post("/checks", json=asked).status_code == 202
+
+
+def test_an_approval_of_a_stopped_run_does_not_begin(api, question, decide):
+    asked = question()
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    decide(asked["run"], "approve")
+    assert api.get(f"/checks/{check_id}?wait=5").json()["decision"]["approved"]
+    with writing() as session:
+        maintenance.set_stopped(session, runs.get(session, asked["run"]), True, now_ms())
+    begun = api.post(f"/checks/{check_id}/begin")
+    assert (begun.status_code, begun.json()["error"]) == (
+        403,
+        "An operator stopped the run, so its agents may not act. Stop, and submit the check again only when told to.",
+    )
+    with reading() as session:
+        of_this = select(tables.Intent).where(tables.Intent.trajectory_id == trajectory_of(session, check_id))
+        assert session.exec(of_this).all() == []
 
 
 def test_all_that_wait_hear_of_the_go_ahead_and_only_one_begins(api, question, decide):
