@@ -134,8 +134,10 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
         return _decision_already_begun(session, check, intent)
-    if check.ask.answer in (Reason.VOID, Reason.CANCELLED):
-        return _make_decision(session, check, Reason(check.ask.answer))
+    # A check that was stored while its run was being stopped is still open.
+    answer = Reason.CANCELLED if _is_stopped(session, check) else check.ask.answer
+    if answer in (Reason.VOID, Reason.CANCELLED):
+        return _make_decision(session, check, Reason(answer))
     if check.ask.action is None:
         raise Refused(
             f"Check {check.ask.token} has no approval, so its action may not begin. Begin approved actions only."
@@ -366,8 +368,12 @@ def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: A
     decision = replace(bare, **more)
     if decision.feedback:
         return decision
-    is_stopped = reason is Reason.CANCELLED and run_options(session.get_one(tables.Run, check.ask.run_id)).stopped
+    is_stopped = reason is Reason.CANCELLED and _is_stopped(session, check)
     return replace(decision, feedback=STOPPED if is_stopped else WORDS.get(reason, ""))
+
+
+def _is_stopped(session: Session, check: OpenCheck) -> bool:
+    return run_options(session.get_one(tables.Run, check.ask.run_id)).stopped
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:

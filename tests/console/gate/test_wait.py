@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,17 @@ def test_an_unflagged_action_that_has_not_begun_does_not_begin_after_a_stop(make
     assert gate.begin(passed).reason is Reason.CANCELLED
     again = checks.open_wait(url, checks.CheckId(passed.check_id), NOBODY, beats=False)
     assert (again.approved, again.reason) == (False, Reason.CANCELLED)
+
+
+def test_a_check_stored_while_its_run_is_stopped_does_not_begin(make_gate, url):
+    passed = make_gate(detector="rules", threshold=1.0).ask(TASK, STEPS, "pay[1]")
+    with writing(url) as session:
+        run = runs.get(session, "shop-bot")
+        run.options = replace(runs.run_options(run), stopped=True).to_json()
+        session.add(run)
+    told = make_gate(detector="rules", threshold=1.0).begin(passed)
+    assert (told.approved, told.reason) == (False, Reason.CANCELLED)
+    assert told.feedback.startswith("An operator stopped the run")
 
 
 def test_broken_detector_asks_a_person_and_says_why(make_gate, person, meanwhile, broken_detector, stored):
