@@ -376,7 +376,7 @@ def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
 
 def test_the_same_tasks_come_under_every_condition_and_agreement_counts_a_checkpoint_once(study):
     study(
-        factors={"detector": ("full-validation", "random")}, same_tasks=True, budget="50%", halted_free=True, trials=1,
+        factors={"feedback": ("nl", "binary")}, same_tasks=True, budget="50%", halted_free=True, trials=1,
         participants={"human": 0, "oracle": 2},
     )  # fmt: skip
     simulated.simulate("pilot")
