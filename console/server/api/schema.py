@@ -111,7 +111,7 @@ class Check(BaseModel):
     false.
     """
 
-    check_id: str | None = Field(description="null if a rule of the policy or an earlier rejection decided at once.")
+    check_id: str | None = Field(description="null if a rule, an earlier rejection or a stopped run decided at once.")
     status: Literal["decided", "waiting"]
     decision: CheckDecision | None = None
     seconds_left: float | None = Field(default=None, description="Until the deadline of a waiting check.")
