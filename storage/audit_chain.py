@@ -21,7 +21,7 @@ from contextlib import suppress
 from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from storage.errors import StorageError
 from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_row, select_rows
@@ -37,7 +37,9 @@ ACCESS = 0
 
 EVENT_COLUMNS = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
 _NO_ROWS = "[]"
-_EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
+_EVENT, _ERASED_BY = "event", "erased by "
+CHAIN, CHECKPOINT, _HEADS = "chain", "checkpoint", "heads"
+BEGINNING = 0, ""
 _Heads = dict[int, str]
 _PAGE = 1_000
 _SHOWN = 20
@@ -118,8 +120,8 @@ def seal(connection: Connection) -> None:
     _run_many(cursor, _MOVED_ENDS, [(ACCESS,)], server)
     moved = cursor.fetchall()
     if moved:
-        rows = [[_CHAIN, chain, f"{events}:{last}"] for chain, events, last in moved]
-        _add_links(cursor, ACCESS, [_rows_link(rows, "heads")], server)
+        rows = [[CHAIN, chain, f"{events}:{last}"] for chain, events, last in moved]
+        add_links(cursor, ACCESS, [rows_link(rows, _HEADS)], server=server)
         _run_many(cursor, _SEAL_END, [(events, chain) for chain, events, _ in moved], server)
 
 
@@ -127,30 +129,6 @@ def problems(connection: Connection) -> list[str]:
     """Return a sentence about the first problem of each chain, and about each row that differs from its chain."""
     chains = list(_broken(connection)) or list(_unlinked(connection))[:1]
     return chains + list(_row_problems(connection))
-
-
-def end_of(connection: Connection) -> tuple[int, str]:
-    """Return the number of events in all chains and the last hash of the access chain, to compare with an earlier copy.
-
-    The hash covers a run's chain up to the last `seal`.
-    """
-    events = connection.execute(select(func.coalesce(func.sum(_end.c.events), 0))).scalar_one()
-    return int(events), connection.execute(select(_end.c.hash).where(_end.c.id == ACCESS)).scalar() or ""
-
-
-def count_unsealed(connection: Connection) -> int:
-    """Return the number of run events that are newer than the last `seal`."""
-    newer = select(func.coalesce(func.sum(_end.c.events - _end.c.sealed), 0)).where(_end.c.id != ACCESS)
-    return int(connection.execute(newer).scalar_one())
-
-
-def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
-    """Return an error sentence if the access chain does not contain this earlier end, else None."""
-    held = select(_link.c.place).where(_link.c.chain == ACCESS, _link.c.hash == last_hash)
-    if not last_hash or connection.execute(held).first() is not None:
-        return None
-    how = "is shorter now" if end_of(connection)[0] < events else "has another event there"
-    return f"Audit: the chain had {events} events and the hash {last_hash[:16]}; it {how}, so it was cut or rewritten."
 
 
 def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
@@ -173,11 +151,11 @@ def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> 
         links.setdefault(row["run_id"] or ACCESS, []).append(link)
     for chain, rows in _digest_rows(cursor, found, server).items():
         links.setdefault(chain, []).append(
-            _rows_link(rows, f"rows of {', '.join(dict.fromkeys(row[0] for row in rows))}")
+            rows_link(rows, f"rows of {', '.join(dict.fromkeys(row[0] for row in rows))}")
         )
     # Every transaction locks the ends in this order.
     for chain in sorted(links):
-        _add_links(cursor, chain, links[chain], server)
+        add_links(cursor, chain, links[chain], server=server)
 
 
 def _digest_rows(cursor: Any, touched: Mapping[str, list[int]], server: bool) -> dict[int, list[list[Any]]]:
@@ -198,7 +176,7 @@ def _digest_rows(cursor: Any, touched: Mapping[str, list[int]], server: bool) ->
     return found
 
 
-def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: bool) -> None:
+def add_links(cursor: Any, chain: int, links: list[dict[str, Any]], *, server: bool) -> None:
     """Add the links to the end of the chain; other writers of this chain wait until the transaction ends."""
     events, previous = _lock_end(cursor, chain, server)
     for link in links:
@@ -236,7 +214,8 @@ def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server
         cursor.executemany(words, values)
 
 
-def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
+def rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
+    """Return a new link with these [table, id, digest] and without an event."""
     at_ms = time.time_ns() // 1_000_000
     return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": _encode(rows)}
 
@@ -261,11 +240,18 @@ def _broken(connection: Connection) -> Iterator[str]:
     ends = {end.id: end for end in connection.execute(select(_end))}
     if ACCESS not in ends:
         yield "The end of the audit chain is missing."
-    erased, heads = read_erased(connection), _heads(connection)
-    seen: set[int] = set()
+    erased, seen = read_erased(connection), set[int]()
+    heads: dict[int, _Heads] = {}
+    for chain, place, last in read_heads(connection):
+        heads.setdefault(chain, {})[place] = last
+    checkpoints = select(_link).where(_link.c.kind == CHECKPOINT).order_by(_link.c.event_id)
+    starts = read_starts(connection.execute(checkpoints))
     for chain, links in groupby(read_links(connection), key=lambda pair: pair[0].chain):
         seen.add(chain)
-        found = chain_problems(links, ends.get(chain), erased, heads.get(chain, {}))
+        start = starts.get(chain, BEGINNING)
+        if start != BEGINNING and heads.get(chain, {}).get(start[0]) != start[1]:
+            yield f"Audit: the checkpoint of {_chain_named(chain)} was written outside the console."
+        found = chain_problems(links, ends.get(chain), erased, heads.get(chain, {}), start)
         yield from islice(found, 1)
     for chain, end in ends.items():
         if chain not in seen and (end.events or chain in heads):
@@ -275,10 +261,18 @@ def _broken(connection: Connection) -> Iterator[str]:
 
 
 def chain_problems(
-    links: Iterator[tuple[Any, Mapping[str, Any] | None]], end: Any, erased: set[int], heads: dict[int, str]
+    links: Iterator[tuple[Any, Mapping[str, Any] | None]],
+    end: Any,
+    erased: set[int],
+    heads: dict[int, str],
+    start: tuple[int, str],
 ) -> Iterator[str]:
-    """Yield the problems of a chain; `heads` are its hashes by place. Links and `end` have columns as attributes."""
-    previous, counted, last, chain = "", 0, "the beginning", ACCESS
+    """Yield the problems of a chain; `heads` are its hashes by place. Links and `end` have columns as attributes.
+
+    `start` is the place and the hash of the last link that a pruning removed (`read_starts`).
+    """
+    (counted, previous), chain = start, ACCESS
+    last = f"the {CHECKPOINT} at {counted}" if counted else "the beginning"
     for link, content in links:
         named, chain = _named(link.event_id, link.kind), link.chain
         if link.previous_hash != previous or link.place != counted + 1:
@@ -319,7 +313,7 @@ def _unlinked(connection: Connection) -> Iterator[str]:
 
 def _row_problems(connection: Connection) -> Iterator[str]:
     """Yield a sentence about each linked row that another program changed, added or removed."""
-    linked = _latest_digests(connection)
+    linked = latest_digests(connection)
     for name in LINKED:
         found = list(_differing(connection, name, linked.get(name, {})))
         yield from found[:_SHOWN]
@@ -343,7 +337,7 @@ def _differing(connection: Connection, name: str, linked: dict[int, str | None])
             yield f"Audit: {name} {row_id} was removed outside the console."
 
 
-def _latest_digests(connection: Connection) -> dict[str, dict[int, str | None]]:
+def latest_digests(connection: Connection) -> dict[str, dict[int, str | None]]:
     """Return the last linked digest of each row by table and id; None for a removed row."""
     found: dict[str, dict[int, str | None]] = {}
     lists = select(_link.c.rows).where(_link.c.rows != _NO_ROWS).order_by(_link.c.event_id)
@@ -361,16 +355,28 @@ def read_erased(connection: Connection) -> set[int]:
     return {event_id for text in lists for event_id in json.loads(text)}
 
 
-def _heads(connection: Connection) -> dict[int, _Heads]:
-    """Return the sealed hashes: for each chain the last hash by its number of events."""
-    found: dict[int, _Heads] = {}
-    sealed = select(_link.c.rows).where(_link.c.chain == ACCESS, _link.c.kind == "heads", _link.c.content_digest == "")
-    for text in connection.execute(sealed).scalars():
-        with suppress(ValueError, TypeError):
-            for _, chain, head in json.loads(text):
-                events, _, last = head.partition(":")
-                found.setdefault(chain, {})[int(events)] = last
-    return found
+def read_heads(connection: Connection, before_ms: int | None = None) -> Iterator[tuple[int, int, str]]:
+    """Yield (chain, place, hash) of each seal, in order; only of the seals before this time if it is given."""
+    sealed = select(_link.c.rows).where(_link.c.chain == ACCESS, _link.c.kind == _HEADS, _link.c.content_digest == "")
+    sealed = sealed if before_ms is None else sealed.where(_link.c.at_ms < before_ms)
+    for text in connection.execute(sealed.order_by(_link.c.place)).scalars():
+        yield from _read_marks(text)
+
+
+def read_starts(links: Iterable[Any]) -> dict[int, tuple[int, str]]:
+    """Return the place and hash of the last removed link by chain, from the checkpoints among these links."""
+    checkpoints = (link for link in links if link.kind == CHECKPOINT and not link.content_digest)
+    return {link.chain: (place, last) for link in checkpoints for _, place, last in _read_marks(link.rows)}
+
+
+def _read_marks(rows: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (chain, place, hash) of a link of seals, or of a checkpoint."""
+    # Unreadable rows are a changed link, which is named already.
+    with suppress(ValueError, TypeError):
+        for name, chain, mark in json.loads(rows):
+            if name == CHAIN:
+                place, _, last = mark.partition(":")
+                yield chain, int(place), last
 
 
 def read_links(connection: Connection, chain: int | None = None) -> Iterator[tuple[Row[Any], dict[str, Any] | None]]:

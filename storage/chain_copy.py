@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from storage.audit_chain import EVENT_COLUMNS, LINK_COLUMNS, chain_problems, read_erased, read_links
+from storage.audit_chain import (
+    BEGINNING,
+    EVENT_COLUMNS,
+    LINK_COLUMNS,
+    chain_problems,
+    read_erased,
+    read_links,
+    read_starts,
+)
 from storage.tables import ChainEnd, EventLink, Table
 
 _end = Table.metadata.tables[str(ChainEnd.__tablename__)]
@@ -55,8 +63,7 @@ class ChainCopy:
         """Return the copy as JSON."""
         contents = {str(event_id): list(content) for event_id, content in self.contents.items()}
         return json.dumps(
-            {"end": self.end, "links": self.links, "contents": contents, "erased": self.erased},
-            separators=(",", ":"),
+            {"end": self.end, "links": self.links, "contents": contents, "erased": self.erased}, separators=(",", ":")
         )
 
     @classmethod
@@ -90,11 +97,13 @@ def copy_chain(connection: Connection, chain: int) -> ChainCopy:
 
 def check_copy(copy: ChainCopy) -> list[str]:
     """Return a sentence for each problem of the copy."""
-    pairs = ((_Link(*link), copy.contents.get(link[0])) for link in copy.links)
+    links = [_Link(*link) for link in copy.links]
+    pairs = ((link, copy.contents.get(link.event_id)) for link in links)
     told = (
         (link, None if content is None else dict(zip(EVENT_COLUMNS, content, strict=True))) for link, content in pairs
     )
-    return list(chain_problems(told, _End(*copy.end), set(copy.erased), {}))
+    start = next(iter(read_starts(links).values()), BEGINNING)
+    return list(chain_problems(told, _End(*copy.end), set(copy.erased), {}, start))
 
 
 def find_place(connection: Connection, copy: ChainCopy) -> bool:

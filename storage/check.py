@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +20,9 @@ _SHOWN = 20
 """Maximum number of problems listed per kind; a final sentence counts the remaining problems."""
 
 _HEAD = re.compile(r"([0-9]+):([0-9a-f]{64}|)(\s|$)")
+_END = "SELECT coalesce(sum(events), 0), coalesce(max(CASE id WHEN 0 THEN hash END), '') FROM chain_end"
+_UNSEALED = "SELECT coalesce(sum(events - sealed), 0) FROM chain_end WHERE id <> 0"
+_HELD_HEAD = "SELECT place FROM event_link WHERE chain = 0 AND hash = :hash"
 _HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"
 
 # Each statement finds the rows that break a rule; its columns fill the sentence.
@@ -86,8 +89,8 @@ def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
         return [*problems, f"The tables are of schema {found}, this console is of {head()}. Run `inferact db upgrade`."]
     with engine(url).connect() as connection:
         problems += [problem for rule in _RULES for problem in _broken(connection, rule)]
-        missing = [audit_chain.head_problem(connection, *head) for head in heads]
-        return problems + audit_chain.problems(connection) + [problem for problem in missing if problem]
+        missing = [problem for head in heads for problem in _missing(connection, *head)]
+        return problems + audit_chain.problems(connection) + missing
 
 
 def find_audit_problems(url: str) -> list[str]:
@@ -97,15 +100,19 @@ def find_audit_problems(url: str) -> list[str]:
 
 
 def chain_end(url: str) -> tuple[int, str]:
-    """Return the number of events in the audit chains and the last hash of the access chain, for storage elsewhere."""
+    """Return the number of events in the audit chains and the last hash of the access chain, for storage elsewhere.
+
+    The hash covers a run's chain up to the last `seal_chains`.
+    """
     with engine(url).connect() as connection:
-        return audit_chain.end_of(connection)
+        events, last = connection.execute(text(_END)).one()
+    return int(events), last
 
 
 def count_unsealed(url: str) -> int:
     """Return the number of run events that the last hash of the access chain does not cover yet."""
     with engine(url).connect() as connection:
-        return audit_chain.count_unsealed(connection)
+        return int(connection.execute(text(_UNSEALED)).scalar_one())
 
 
 def seal_chains(url: str) -> None:
@@ -139,6 +146,14 @@ def file_problems(path: Path) -> list[str]:
     return problems + [
         f"Row {row} of table {table} references a missing {parent}." for table, row, parent, _ in dangling
     ]
+
+
+def _missing(connection: Connection, events: int, last_hash: str) -> Iterator[str]:
+    """Yield a sentence if the access chain does not contain this earlier end."""
+    if last_hash and connection.execute(text(_HELD_HEAD), {"hash": last_hash}).first() is None:
+        how = "is shorter now" if connection.execute(text(_END)).one()[0] < events else "has another event there"
+        had = f"Audit: the chain had {events} events and the hash {last_hash[:16]}"
+        yield f"{had}; it {how}, so it was cut or rewritten."
 
 
 def _broken(connection: Connection, sentence: str) -> list[str]:

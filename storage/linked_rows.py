@@ -201,53 +201,10 @@ LINKED: dict[str, LinkedTable] = {
         run="run_id",
     ),
 }
-"""All linked tables by name. Add a new column of these tables to a part or, with a reason, to `left_out`."""
+"""All linked tables by name. Add a new column of these tables to a part or, with a reason, to `left_out`.
 
-NOT_LINKED = {
-    "event": "the chain itself holds the digest of each event",
-    "event_link": "the chain itself",
-    "chain_end": "compared with the chain, and with a head that the operator stores elsewhere",
-    "row_salt": "a changed salt shows as a changed row",
-    "database_key": "identifies the file and decides nothing",
-    "slot": "a claim: the budget, its ledger and the decisions are compared with it",
-    "ledger": "entries of a budget: compared with the budget, its slots and decisions",
-    "budget": "a sum: compared with its ledger, slots and decisions",
-    "draft": "text that a reviewer has not submitted",
-    "saved_view": "a filter of the Inbox, which grants and decides nothing",
-    "item_reviewer": "an order of work: who may decide follows from the rule and the run",
-    "memory": "written from a linked decision, which keeps the original text",
-    "log_import": "each import is an event",
-    "task": "the record of an agent's work, which an import can replace",
-    "worker": "the heartbeat of a process, which decides nothing",
-    "trajectory": "the record of an agent's work; the action that may run is in the linked check",
-    "trajectory_body": "the record of an agent's work; the action that may run is in the linked check",
-    "picture": "the record of an agent's work",
-    "live_span": "the record of an agent's work, on its way to a trajectory",
-    "verdict": "what a detector said; the check that follows from it is linked",
-    "line_correction": "what a reviewer says about a detector's line, which decides nothing",
-    "seeded_item": "a known item, whose action never runs; adding them is an event",
-    "audit_draw": "which unflagged actions are audited; no check depends on it",
-    "allowed": "a count of allowed checks",
-    "limit_use": "a count for the limits of rules; each stored check that it counts is linked",
-    "allowed_check": "a population to draw samples from, pruned after some days; no check depends on it",
-    "plan_version": "each version is an event with its digest",
-    "outbox": "a message to another system, repeated until it succeeds",
-    "notice_channel": "where a person gets notices, which decide nothing",
-    **dict.fromkeys(
-        (
-            "study",
-            "participant",
-            "assignment",
-            "probe",
-            "study_invitation",
-            "questionnaire_answer",
-            "confidence",
-            "page_event",
-        ),
-        "data of a study, in which nothing runs; its changes of status are events",
-    ),
-}
-"""The tables without linked rows, each with the reason."""
+`tests/storage/not_linked.yaml` has all other tables, each with the reason.
+"""
 
 TOUCHED = "touched_row"
 """Name of each connection's temporary table with the table and id of each row that the transaction changed."""

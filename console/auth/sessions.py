@@ -147,11 +147,7 @@ def end_session_of(session: Session, session_id: int, by: Identity | None, now_m
 
 def _open(now_ms: int) -> tuple[Any, ...]:
     row = tables.PersonSession
-    return (
-        col(row.ended_ms).is_(None),
-        col(row.expires_ms) > now_ms,
-        col(tables.Person.disabled_ms).is_(None),
-    )
+    return (col(row.ended_ms).is_(None), col(row.expires_ms) > now_ms, col(tables.Person.disabled_ms).is_(None))
 
 
 def participant_cookie_name(port: int) -> str:

@@ -140,17 +140,24 @@ def erase(
     older_than: Annotated[
         str | None, typer.Option(help="Erase all runs without activity for this long, for example 90d.")
     ] = None,
+    audit_older_than: Annotated[
+        str | None, typer.Option(help="Erase the audit log of runs beyond this age, for example 365d.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase. Without this option the command only shows what.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Erase a person, a run or old runs for good; show first what goes, what stays, and why."""
-    if sum(one is not None for one in (person, run, older_than)) != 1:
-        raise BadInput("Name one of --person NAME, --run RUN and --older-than 90d.")
+    """Erase a person, a run, old runs or an old audit log for good; show first what goes, what stays, and why."""
+    if sum(one is not None for one in (person, run, older_than, audit_older_than)) != 1:
+        raise BadInput("Name one of --person NAME, --run RUN, --older-than 90d and --audit-older-than 365d.")
     pseudonym = None
     with writing() as session:
         if person is not None:
             found = erasure.count_person(session, person)
             pseudonym = erasure.erase_person(session, person, now_ms()) if yes else None
+        elif audit_older_than is not None:
+            cuts, found = erasure.plan_audit(session, audit_older_than, now_ms())
+            if cuts and yes:
+                erasure.prune_audit(session, cuts, audit_older_than, now_ms())
         else:
             old_runs, found = erasure.plan_runs(session, run, older_than, now_ms())
             for one in old_runs if yes else ():

@@ -43,8 +43,7 @@ from console.trajectory.requirements import Standing
 
 _BUILT_IN = f"{', '.join(DETECTORS.built_in)}, or one of a plug-in"
 Methods = Annotated[
-    str,
-    typer.Option(help=f"Detectors, comma-separated: {_BUILT_IN}. NAME@MODEL selects a model for that detector."),
+    str, typer.Option(help=f"Detectors, comma-separated: {_BUILT_IN}. NAME@MODEL selects a model for that detector.")
 ]
 Stated = Annotated[
     list[str] | None,

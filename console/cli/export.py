@@ -27,8 +27,7 @@ _ASKED_FOR += "; for trajectories in a .jsonl file: pictures (their bytes from t
 def export_file(
     kind: Annotated[str, typer.Argument(help=f"One of {_KINDS}, or a layout of a plug-in.")],
     out: Annotated[
-        Path,
-        typer.Option("--out", help=f"The file to create (.csv, .jsonl, .parquet, .zip for a study, {_SUFFIXES})."),
+        Path, typer.Option("--out", help=f"The file to create (.csv, .jsonl, .parquet, .zip for a study, {_SUFFIXES}).")
     ],
     run: Annotated[str | None, typer.Option("--run", help="The run's name, or the study's for `export study`.")] = None,
     study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,

@@ -20,8 +20,7 @@ Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
 @app.command("list", epilog="Example: inferact prompt list --method inferact")
 @run_by_default(app)
 def list_prompts(
-    method: Annotated[str | None, typer.Option(help="Only templates of this method.")] = None,
-    as_json: Json = False,
+    method: Annotated[str | None, typer.Option(help="Only templates of this method.")] = None, as_json: Json = False
 ) -> None:
     """List every template with its slots; templates in INFERACT_PROMPTS_DIR are marked as your own."""
     rows = [_row(name) for name in prompts.list_templates() if method in (None, name.split("/")[0])]

@@ -42,10 +42,7 @@ from storage.queue import DecisionRow, NoClaim
 from storage.tables import RunKind
 
 app = noun("Review pending items on the command line.", "review list --run hotpot")
-Reviewer = Annotated[
-    str,
-    typer.Option("--reviewer", help="The reviewer's name.", callback=clean_name),
-]
+Reviewer = Annotated[str, typer.Option("--reviewer", help="The reviewer's name.", callback=clean_name)]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
 
 
@@ -321,9 +318,7 @@ def show_vigilance(run: RunName, as_json: Json = False) -> None:
         emit_json({"run": run, "reviewers": rows})
         return
     show_table(
-        [vigilance.in_words(row) for row in rows],
-        vigilance.COLUMNS,
-        empty=f"No one has decided a known item in {run}.",
+        [vigilance.in_words(row) for row in rows], vigilance.COLUMNS, empty=f"No one has decided a known item in {run}."
     )
     if rows:
         say(

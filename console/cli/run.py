@@ -83,8 +83,7 @@ Worlds = Annotated[
     ),
 ]
 Environments = Annotated[
-    str | None,
-    typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}."),
+    str | None, typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}.")
 ]
 Protocol = Annotated[
     str, typer.Option(help="Flagged actions: defer (wait), resample (choose again first), audit or undo (run first).")

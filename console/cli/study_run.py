@@ -160,9 +160,7 @@ def show_board(name: Name, as_json: Json = False) -> None:
 
 
 def withdraw_participant(
-    name: Name,
-    code: Annotated[str, typer.Argument(help="The participant's code, such as P07.")],
-    as_json: Json = False,
+    name: Name, code: Annotated[str, typer.Argument(help="The participant's code, such as P07.")], as_json: Json = False
 ) -> None:
     """Withdraw a participant: their data is removed or anonymised, as the consent states."""
     with reading() as session:

@@ -190,8 +190,7 @@ def list_trajectories(
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
 def show(
-    trajectory_id: Annotated[int, typer.Argument(help="The id from `trajectory list`.")],
-    as_json: Json = False,
+    trajectory_id: Annotated[int, typer.Argument(help="The id from `trajectory list`.")], as_json: Json = False
 ) -> None:
     """Show one trajectory, including the steps after its critical action; --json has long texts in full."""
     with reading() as session:

@@ -23,16 +23,7 @@ from console.environments import environment
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.trajectory.call_values import DUPLICATE_KEY, UNREADABLE
-from console.trajectory.calls import (
-    BARE_WORD,
-    FENCE,
-    NOT_JSON,
-    OBJECT,
-    OTHER_TEXT,
-    PROMPT_MARK,
-    Call,
-    read_calls,
-)
+from console.trajectory.calls import BARE_WORD, FENCE, NOT_JSON, OBJECT, OTHER_TEXT, PROMPT_MARK, Call, read_calls
 
 TOOL_SCHEMA = "pending_tool_schema"
 """The key in a trajectory's `extra` of the JSON schema of the pending tool's arguments."""

@@ -54,8 +54,7 @@ _unreviewed = (
 )
 # If the runs have more items than are watched, the newest item of any run tells of new ones.
 _newest = case(
-    (func.count() < _MOST_WATCHED, func.max(_unreviewed.c.id)),
-    else_=select(func.max(_item.id)).scalar_subquery(),
+    (func.count() < _MOST_WATCHED, func.max(_unreviewed.c.id)), else_=select(func.max(_item.id)).scalar_subquery()
 )
 _OPEN = select(
     func.count(case((_unreviewed.c.open_slots > 0, 1))), func.count(), _newest, func.sum(_unreviewed.c.open_slots)

@@ -128,10 +128,7 @@ class _Row(NamedTuple):
 
 
 def list_pending_items(
-    session: Session,
-    found_runs: Sequence[tables.Run],
-    reviewer: str,
-    wanted: PendingFilter | None = None,
+    session: Session, found_runs: Sequence[tables.Run], reviewer: str, wanted: PendingFilter | None = None
 ) -> PendingItems:
     """List the reviewer's pending items of these runs.
 
@@ -192,12 +189,7 @@ def _order(parts: Sequence[list[_Row]], live: Mapping[int, int], mine: Container
 
 
 def _divide(
-    session: Session,
-    run: tables.Run,
-    reviewer: str,
-    wanted: PendingFilter,
-    live: Mapping[int, int],
-    at_ms: int,
+    session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter, live: Mapping[int, int], at_ms: int
 ) -> tuple[list[_Row], list[_Row], int, int, int]:
     """Return the rows within the budget and beyond it, and how many items match, lie beyond the budget and pend."""
     offered: list[_Row] = []

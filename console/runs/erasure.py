@@ -17,8 +17,10 @@ from console import runs
 from console.auth import audit_log
 from console.auth.people import disable, find_person, get_person, name_key
 from console.errors import BadInput, Refused
+from console.language import counted
 from console.runs import maintenance
-from storage import tables
+from storage import chain_pruning, tables
+from storage.audit_chain import problems
 from storage.tables import RunKind
 
 _RENAMED: tuple[tuple[Any, str], ...] = (
@@ -48,6 +50,7 @@ _OWNED: dict[str, Any] = {
 """The tables whose rows belong to a person and go."""
 
 _STAYS_BEHIND = "Backups, exported files and kept model replies stay. Delete them yourself."
+_AUDIT_STAYS = "The log of people and agents, of studies, and of runs on hold stays. A checkpoint proves the rest."
 _DAY_MS = 86_400_000
 
 
@@ -132,6 +135,30 @@ def plan_runs(
         for noun, count in maintenance.count_records(session, one).items():
             gone[noun] = gone.get(noun, 0) + count
     return going, Erasure(gone, (*(why for _, why in checked if why), _STAYS_BEHIND))
+
+
+def plan_audit(session: Session, older_than: str, now_ms: int) -> tuple[list[chain_pruning.Cut], Erasure]:
+    """Return the parts of the runs' audit chains that were sealed this long ago, with what their erasure removes.
+
+    The chains of runs on hold and of studies stay. Raise Refused if a person is on hold or the audit log has a problem.
+    """
+    before_ms, person, run = parse_age(older_than, now_ms), tables.Person, tables.Run
+    held = session.exec(select(person.name).where(col(person.hold).is_not(None)).limit(1)).first()
+    if held is not None:
+        raise Refused(f"{held!r} is on legal hold, so no part of the audit log can be erased. Release the hold first.")
+    if found := problems(session.connection()):
+        raise Refused(f"The audit log has {counted(len(found), 'problem')}, so no part can be erased. {found[0]}")
+    kept = session.exec(select(run.id).where(or_(col(run.hold).is_not(None), col(run.study_id).is_not(None)))).all()
+    cuts = chain_pruning.plan_cuts(session.connection(), before_ms, {one or 0 for one in kept})
+    gone = {"links of the audit log": sum(cut.links for cut in cuts), "events": sum(cut.events for cut in cuts)}
+    return cuts, Erasure(gone, (_AUDIT_STAYS, _STAYS_BEHIND))
+
+
+def prune_audit(session: Session, cuts: list[chain_pruning.Cut], older_than: str, now_ms: int) -> None:
+    """Erase these parts of the runs' audit chains, and record the counts."""
+    told = {"links": sum(cut.links for cut in cuts), "events": sum(cut.events for cut in cuts)}
+    audit_log.record(session, None, "audit log pruned", now_ms, subject=older_than, detail=told)
+    chain_pruning.prune(session.connection(), cuts)
 
 
 def parse_age(text: str, now_ms: int) -> int:

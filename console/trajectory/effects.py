@@ -14,16 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from console.trajectory.shell_effects import (
-    CHANGING,
-    HANDOVER,
-    IN_WORDS,
-    SHELL,
-    VERBS,
-    WORDS,
-    Effect,
-    shell_effects,
-)
+from console.trajectory.shell_effects import CHANGING, HANDOVER, IN_WORDS, SHELL, VERBS, WORDS, Effect, shell_effects
 from console.trajectory.tools import (
     LONGEST_NAME,
     ToolSchema,

@@ -3,6 +3,7 @@
 `python tests/benchmarks/growth.py [--quick]`; the last line is the result as JSON. An agent asks about actions that
 the policy allows at once, and a reviewer decides as many items. Then the allowed checks are pruned as the worker
 prunes them, and the reviewed run is deleted: its events are erased, their links stay, an earlier head is still found.
+At last the audit log of all runs is pruned: the links go too, and a checkpoint proves what stays.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from console.gate import Gate
 from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.review import decisions
-from console.runs import maintenance
+from console.runs import erasure, maintenance
 from storage.check import chain_end, check, seal_chains
 from storage.engine import reading as reading_of
 from storage.queue import Claim
@@ -78,6 +79,12 @@ def grow(data: Path, url: str, actions: int) -> dict[str, float]:
     problems += check(url, [head])
     seal_chains(url)
     pruned, links = size(url), count(url, "event_link")
+    with writing() as session:
+        later = now_ms() + 2 * 86_400_000
+        cuts, _ = erasure.plan_audit(session, "1d", later)
+        erasure.prune_audit(session, cuts, "1d", later)
+    problems += check(url, [head])
+    last = size(url)
     allowed, chain = (sum(one[name] for name in names) for one, names in ((sizes[1], ALLOWED), (sizes[2], CHAIN)))
     before = sum(sizes[1][name] for name in CHAIN)
     print(f"{links} links, {count(url, 'event')} events; tables in bytes: {sizes[0]}, {sizes[1]}, {sizes[2]}, {pruned}")
@@ -85,6 +92,7 @@ def grow(data: Path, url: str, actions: int) -> dict[str, float]:
         "bytes of an allowed check": round((allowed - sum(sizes[0][name] for name in ALLOWED)) / actions),
         "bytes of the chain for a decision": round((chain - before) / actions),
         "share of the chain left after the erasure": round(sum(pruned[name] for name in CHAIN) / chain, 3),
+        "share of the chain left after the pruning": round(sum(last[name] for name in CHAIN) / chain, 3),
         "allowed checks left": count(url, "allowed_check"),
         "seconds of a check for 10,000 links": round(10_000 * took / links, 2),
         "problems": len(problems),

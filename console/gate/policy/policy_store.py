@@ -237,13 +237,7 @@ def _row(found: dict[str, dict[str, Any]], tool: str) -> dict[str, Any]:
 
 
 def _append(
-    session: Session,
-    run: tables.Run | None,
-    text: str,
-    author: str,
-    now_ms: int,
-    *,
-    by: str | None = None,
+    session: Session, run: tables.Run | None, text: str, author: str, now_ms: int, *, by: str | None = None
 ) -> PolicyVersion:
     before = list_versions(session, run)
     number = before[0].version + 1 if before else 1

@@ -19,13 +19,7 @@ from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_to
 from console.gate.policy.results import NO_RESULTS, EarlierResults, is_like, list_suffixes, names_suffix, names_tool
 from console.review.terms import OTHERS
 from console.trajectory.call_values import MAX_ARGUMENTS
-from console.trajectory.calls import (
-    ActionPart,
-    Call,
-    argument_text,
-    name_suffixes,
-    read_strictly,
-)
+from console.trajectory.calls import ActionPart, Call, argument_text, name_suffixes, read_strictly
 from console.trajectory.checkpoints import is_critical
 
 

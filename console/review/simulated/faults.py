@@ -203,9 +203,7 @@ FINDERS: dict[str, Callable[[ReviewCase], Fault]] = {
     "alfworld": find_alfworld_fault,
 }
 
-ON_THE_WAY: dict[str, Callable[[ReviewCase], bool]] = {
-    "alfworld": is_off_task,
-}
+ON_THE_WAY: dict[str, Callable[[ReviewCase], bool]] = {"alfworld": is_off_task}
 """Tests of whether an action leads away from the task, by environment with critical actions before the end."""
 
 

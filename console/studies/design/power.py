@@ -250,8 +250,7 @@ def _layout(design: Design, comparison: tuple[str, str, str]) -> _Layout:
 
 def _supports_claim(layout: _Layout) -> bool:
     fit = _plan(layout, np.ones(len(layout.task), dtype=np.bool_)).fit(
-        np.zeros((len(layout.task), 1)),
-        dict(next(one for one in layout.primary if one.name == layout.target).weights),
+        np.zeros((len(layout.task), 1)), dict(next(one for one in layout.primary if one.name == layout.target).weights)
     )
     return fit is not None and not fit.refused
 

@@ -121,10 +121,7 @@ def _add_labels(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFr
     shared = raw[((raw["trial"] == 0) & (raw["purpose"] == "")).astype(bool)]
     keys = map(checkpoint_key, *(shared[name].tolist() for name in ("task_id", "step", "checkpoint")))
     unit = pd.Series(list(keys), index=shared.index, dtype="str").reindex(raw.index)
-    gold, agreed = (
-        gold_labels(session, raw),
-        unit.map(settled_labels(session, Of(study_id=study_id))).astype("str"),
-    )
+    gold, agreed = (gold_labels(session, raw), unit.map(settled_labels(session, Of(study_id=study_id))).astype("str"))
     truth = raw["expected"].fillna(gold).fillna(agreed)
     known = raw["label"].notna() & truth.notna()
     correct = (raw["label"] == truth).astype("boolean").where(known)

@@ -103,9 +103,7 @@ def _frame(session: Session, study_id: int, name: str, told: Any) -> pd.DataFram
 
 # A log has the result of an undecided action; a live run has none until the action is released.
 _ON_RECORD = sa.and_(
-    _run.c.kind == RunKind.REPLAY,
-    _record.c.outcome == Outcome.PAUSED,
-    _record.c.recorded_outcome == Outcome.SUCCEEDED,
+    _run.c.kind == RunKind.REPLAY, _record.c.outcome == Outcome.PAUSED, _record.c.recorded_outcome == Outcome.SUCCEEDED
 )
 _DONE = _record.c.outcome == Outcome.SUCCEEDED
 _HELD = sa.case((sa.and_(_DONE, _record.c.released_by.is_(None)), 1), else_=0)

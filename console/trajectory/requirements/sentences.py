@@ -9,14 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from console.language import gettext_noop
-from console.trajectory.requirements import (
-    Line,
-    Quote,
-    QuotePlace,
-    RequirementKind,
-    RequirementTable,
-    Standing,
-)
+from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind, RequirementTable, Standing
 from console.trajectory.terms import words
 
 Translate = Callable[[str], str]

@@ -259,9 +259,4 @@ _KINDS = {
     RunKind.LIVE: "a live run",
     RunKind.GATE: "the run of a gate",
 }
-_DECIDED = {
-    "approve": "approved",
-    "reject": "rejected",
-    "edit": "edited",
-    "respond": "answered",
-}
+_DECIDED = {"approve": "approved", "reject": "rejected", "edit": "edited", "respond": "answered"}

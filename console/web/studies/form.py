@@ -159,9 +159,7 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
     pairs = [list(pair) for pair in combinations(_varying(given), 2)]
     before = [list(pair) for pair in stated["interactions"]]
     wanted = st.toggle(
-        "Also test interactions of factors",
-        key=start_at("interactions", bool(before)),
-        disabled=not pairs,
+        "Also test interactions of factors", key=start_at("interactions", bool(before)), disabled=not pairs
     )
     kept = [pair for pair in before if sorted(pair) in [sorted(known) for known in pairs]]
     return {**found, "interactions": (kept or pairs) if wanted and pairs else []}

@@ -257,11 +257,7 @@ def checks(draft: Draft) -> Draft:
             "Break between conditions (minutes)", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
         )
         seconds = undo.number_input(
-            "Time to undo (seconds)",
-            0.0,
-            600.0,
-            step=1.0,
-            key=start_at("undo", draft["undo_seconds"]),
+            "Time to undo (seconds)", 0.0, 600.0, step=1.0, key=start_at("undo", draft["undo_seconds"])
         )
     return {"checks": counts, "break_minutes": minutes, "undo_seconds": seconds}
 
@@ -311,10 +307,7 @@ def recruiting(draft: Draft) -> Draft:
             for name, title in WORDS["ways back"].items()
         }
         code = st.text_input("Screen-out code", key=start_at("screen_out_code", given["screen_out_code"]), max_chars=40)
-        hosts = st.text_input(
-            "Other allowed hosts, separated by |",
-            key=start_at("hosts", " | ".join(given["hosts"])),
-        )
+        hosts = st.text_input("Other allowed hosts, separated by |", key=start_at("hosts", " | ".join(given["hosts"])))
         bonus = _bonus(given["bonus"] or {})
     found = {"platform": platform, "by_invitation": invited, **addresses, "screen_out_code": code}
     found |= {"hosts": _choices(hosts), "bonus": bonus}

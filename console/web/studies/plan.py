@@ -16,15 +16,7 @@ from console.database import reading
 from console.errors import BadInput
 from console.language import counted
 from console.runs.export.formats import as_csv
-from console.studies.design import (
-    FACTORS,
-    Design,
-    PlannedCondition,
-    balance,
-    conditions,
-    task_count,
-    varied_factors,
-)
+from console.studies.design import FACTORS, Design, PlannedCondition, balance, conditions, task_count, varied_factors
 from console.studies.design.allocation import promise
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.power import Assumptions, Power, power

@@ -3,8 +3,10 @@
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+import yaml
 from sqlalchemy import Boolean, Integer, insert, text
 from sqlmodel import select
 
@@ -16,13 +18,14 @@ from console.review import decisions
 from storage import tables
 from storage.check import check
 from storage.engine import close
-from storage.linked_rows import LINKED, NOT_LINKED
+from storage.linked_rows import LINKED
 from storage.tables import Table
 
 POLICY = "{default: allow, rules: [{pattern: pay*, then: ask, who: [Ada]}]}"
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 METADATA = Table.metadata.tables
 COLUMNS = [(table, part, name) for table, one in LINKED.items() for part, names in one.parts.items() for name in names]
+NOT_LINKED = yaml.safe_load((Path(__file__).parents[2] / "storage" / "not_linked.yaml").read_text())
 LEFT_OUT = [(table, name) for table, one in LINKED.items() for name in one.left_out]
 
 

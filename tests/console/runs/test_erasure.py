@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from sqlalchemy import text
-from sqlmodel import select, update
+from sqlalchemy import create_engine, text
+from sqlmodel import col, select, update
 
 from console import runs
 from console.auth import groups, people, sessions
@@ -16,10 +16,10 @@ from console.errors import Refused, Unknown
 from console.gate.policy import policy_store
 from console.review import access
 from console.review.notes import add_note
-from console.runs import erasure, ingest, maintenance
+from console.runs import audit_trail, erasure, ingest, maintenance
 from console.settings import settings
 from storage import tables
-from storage.check import check
+from storage.check import chain_end, check, seal_chains
 from tests import postgres
 from tests.console.runs.test_maintenance import claim, decide
 from tests.logs import purchase, write_log
@@ -147,3 +147,49 @@ def test_only_runs_without_activity_are_erased_by_age(shop, tmp_path, capsys):
     with reading() as session:
         assert [run.name for run in runs.list_runs(session)] == ["again", "source", "held", "shop"]
     assert (erase("--older-than", "soon"), erase(), erase("--run", "a", "--person", "b")) == (2, 2, 2)
+
+
+def test_an_old_audit_log_is_shortened_and_a_hold_or_a_problem_forbids_it(shop, url, capsys):
+    seal_chains(url)
+    head = chain_end(url)
+    assert erase("--audit-older-than", "1d", "--yes") == 0
+    assert json.loads(capsys.readouterr().out)["gone"] == {"links of the audit log": 0, "events": 0}
+    later = now_ms() + 2 * DAY
+    with reading() as session:
+        of_run = len(session.exec(select(tables.Event.id).where(col(tables.Event.run_id).is_not(None))).all())
+        cuts, found = erasure.plan_audit(session, "1d", later)
+    assert (found.gone["events"], found.gone["links of the audit log"] > of_run > 3) == (of_run, True)
+    with acting(By("Ada", Door.CLI)), writing() as session:
+        erasure.prune_audit(session, cuts, "1d", later)
+    assert check(url, [head]) == []
+    with reading() as session:
+        (entry,) = audit_trail.list_entries(session, audit_trail.AuditFilter(kind="audit log pruned"))
+        assert session.exec(select(tables.Event.id).where(col(tables.Event.run_id).is_not(None))).all() == []
+    assert audit_trail.entry_sentence(entry) == (
+        f"Ada erased the audit log of runs older than 1d: {of_run} events, on the command line."
+    )
+
+    def refusal():
+        with reading() as session, pytest.raises(Refused) as refused:
+            erasure.plan_audit(session, "1d", later)
+        return str(refused.value)
+
+    with writing() as session:
+        maintenance.tag_run(session, runs.get(session, shop), ["later"], [], now_ms())
+        maintenance.set_hold(session, people.get_person(session, NAME), "Case 12", now_ms())
+    assert refusal().startswith(f"'{NAME}' is on legal hold")
+    with writing() as session:
+        maintenance.set_hold(session, people.get_person(session, NAME), None, now_ms())
+        maintenance.set_hold(session, runs.get(session, shop), "Case 12", now_ms())
+    seal_chains(url)
+    with reading() as session:
+        assert erasure.plan_audit(session, "1d", later)[0] == []
+    with writing() as session:
+        maintenance.set_hold(session, runs.get(session, shop), None, now_ms())
+    with reading() as session:
+        assert [cut.chain for cut in erasure.plan_audit(session, "1d", later)[0]] == [1]
+    other = create_engine(url)
+    with other.begin() as connection:
+        connection.execute(text("UPDATE run SET seed = 9"))
+    other.dispose()
+    assert refusal().startswith("The audit log has 1 problem, so no part can be erased. Audit: run 1 was changed")
