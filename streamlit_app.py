@@ -43,12 +43,6 @@ follow_visitors()
 show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 
 
-_CURRENT_INBOX = (
-    '<style>[data-testid="stTopNavLink"][href$="/"]'
-    "{background: light-dark(rgb(146 164 200 / 25%), rgb(163 179 199 / 25%)); font-weight: 600}</style>"
-)
-
-
 def show_page(identity: Identity | None) -> None:
     """Draw the page at the address if the identity may open that page."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
@@ -89,9 +83,9 @@ def show_page(identity: Identity | None) -> None:
     if identity is None or taking_part:
         page.run()
         return
-    if page is reviewers[1]:
-        # The navigation knows the Inbox by its other address only.
-        show_html(_CURRENT_INBOX)
+    if page is reviewers[1] and page_in_address() == page.url_path:
+        # The navigation marks the Inbox at its other address only.
+        st.switch_page(reviewers[0], query_params={name: st.query_params.get_all(name) for name in st.query_params})
     if page is not reviewers[2]:
         # The Review page opens with the next item, not with the earlier decision that it showed last.
         st.session_state["looking_back"] = None

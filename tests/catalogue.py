@@ -45,7 +45,7 @@ def extracted():
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
     for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
         template.add(message, locations=[(f"console/{path}", None)])
-    for message in (*_names(), *_judgings(), *_onboarding(), *_instruments(), *_refusals()):
+    for message in (*_names(), *_judgings(), *_onboarding(), *_notices(), *_instruments(), *_refusals()):
         template.add(message)
     return template
 
@@ -96,6 +96,12 @@ def _onboarding():
     yield from (example["why"] for example in told["examples"].values())
     guides = yaml.safe_load((ROOT / "console" / "web" / "widgets" / "guides.yaml").read_text("utf-8"))
     yield from (text for guide in guides.values() for pair in guide.items() for text in pair if len(text) > 3)
+
+
+def _notices():
+    """The words for the stored values of notices."""
+    told = yaml.safe_load((ROOT / "console" / "review" / "notices" / "words.yaml").read_text("utf-8"))
+    yield from (words for name in ("kinds", "events", "workers", "failures") for words in told[name].values())
 
 
 def _instruments():

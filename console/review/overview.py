@@ -1,6 +1,6 @@
 """The overview of a run: its counts by trial, the solved tasks and the reviewers; each count is one select.
 
-Attempts are trajectories that were not carried over. `DEFINITIONS` explains the counts, which the exports contain too.
+Attempts are trajectories that were not carried over. The Runs page defines the counts.
 """
 
 from __future__ import annotations
@@ -25,22 +25,6 @@ from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 AT_WORK_MS = 10 * 60_000
 """The time in ms after the last decision in which a reviewer counts as active; a claim counts as well."""
-
-DEFINITIONS = {
-    "attempts": "Trajectories of the trial, except copies of earlier trials.",
-    "judged": "Attempts with a verdict of the routing detector.",
-    "flagged": "Attempts queued at an action by any rule or detector.",
-    "audits": "Attempts queued because one of their actions was drawn at random; no detector flagged this action.",
-    "stuck": "Attempts queued because they halted without a critical action.",
-    "logged": "Attempts whose log states the decision on an action, so that the action is not queued.",
-    "inspected": "Attempts with at least one current decision or escalation, that is, one that was not undone.",
-    "answers": "Current decisions and escalations, in total and by kind; an attempt may have several.",
-    "waiting": "Items within the budget that anyone may claim; an attempt may have several.",
-    "beyond": "Further items that anyone may claim if the budget grows; an attempt may have several.",
-    "again": "Attempts of the next trial.",
-    "solved": "Attempts that succeeded, except those that the simulation released without a decision.",
-}
-"""The definition of each count of a trial."""
 
 
 @dataclass(frozen=True, slots=True)

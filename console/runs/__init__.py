@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
@@ -180,30 +180,9 @@ class RunOptions:
         return orjson.dumps({**self.unknown, **known}).decode()
 
 
-_KINDS: dict[str, type] = {
-    "view": dict,
-    "costs": dict,
-    "reasons": list,
-    "questions": list,
-    "goes_on": bool,
-    "budget_frozen": bool,
-    "playing": bool,
-    "narrowed": bool,
-    "plans": dict,
-    "explores": bool,
-    "rates_answers": bool,
-    "labels_trials": bool,
-    "audited": float,
-    "audit_strata": dict,
-    "audits_after": bool,
-    "protocol": str,
-    "rationale": float,
-    "stops_at_capacity": bool,
-    "every_action": bool,
-    "traced_by": str,
-    "followed": bool,
-    "stopped": bool,
-}
+_DEFAULTS = {name: value for name, value in asdict(RunOptions()).items() if name != "unknown"}
+_KINDS = {name: list if value == () else type(value) for name, value in _DEFAULTS.items()}
+"""The JSON type of each option, which is that of its default."""
 
 
 def run_options(run: tables.Run) -> RunOptions:

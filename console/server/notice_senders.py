@@ -26,7 +26,7 @@ from console.review.notices.channels import ChannelKind, check_address
 from console.review.notices.sending import Notice
 from console.runs.outbox import GIVEN_UP
 from console.server.site import is_loopback
-from console.server.webhooks import WHOLE_S, post, post_signed, read_secret
+from console.server.webhooks import WHOLE_S, name_failure, post, post_signed, read_secret
 from console.settings import settings
 
 _SOCKET_S = 5.0
@@ -191,7 +191,7 @@ def _deliver(server: MailServer, mail: EmailMessage, connection: _Connection) ->
     except smtplib.SMTPNotSupportedError:
         return f"{GIVEN_UP}the mail server does not offer STARTTLS, or no way to sign in"
     except (OSError, smtplib.SMTPException) as failure:
-        return f"the mail server cannot be reached ({type(failure).__name__}: {failure})"
+        return f"the mail server: {name_failure(failure)}"
     return None
 
 

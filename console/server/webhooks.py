@@ -10,6 +10,8 @@ import asyncio
 import base64
 import binascii
 import logging
+import socket
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +39,14 @@ WHOLE_S = 10.0
 """The longest time of one attempt, in seconds."""
 _EVERY_S = 0.5
 _GONE = 410
+_LOST = "connection failed"
+_FAILURES: dict[type[BaseException], str] = {
+    socket.gaierror: "host not found",
+    ConnectionRefusedError: "connection refused",
+    ssl.SSLCertVerificationError: "certificate not valid",
+    ssl.SSLError: "no TLS connection",
+    TimeoutError: "no answer in time",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -180,10 +190,19 @@ async def _post(client: httpx.AsyncClient, url: str, body: bytes, headers: Mappi
     except TimeoutError:
         return f"no answer within {WHOLE_S:g} seconds"
     except (httpx.HTTPError, httpx.InvalidURL) as failure:
-        return f"{type(failure).__name__}: {failure}"
+        return name_failure(failure)
     if 200 <= status < 300:
         return None
     return f"{GIVEN_UP}the receiver is gone (410)" if status == _GONE else f"the receiver answered {status}"
+
+
+def name_failure(failure: BaseException) -> str:
+    """Return the cause of a failed connection as a phrase that `explain_failure` knows; log the error itself."""
+    _log.warning("A connection failed: %r", failure)
+    causes = [failure]
+    for one in causes:
+        causes += [*getattr(one, "exceptions", ()), *filter(None, (one.__cause__, one.__context__))]
+    return next((words for kind, words in _FAILURES.items() if any(isinstance(one, kind) for one in causes)), _LOST)
 
 
 def _client() -> httpx.AsyncClient:

@@ -264,8 +264,8 @@ def _measured(cases: Cases, scores: Floats, above: Floats) -> MeasuredFigures:
 NOTE = (
     "Within: learnt on one half of a source's tasks, measured on the other, both ways. Across: learnt on the other "
     "sources alone. Thresholds, the stack and the controls are learnt; a detector's own threshold is not used. Of "
-    "the thresholds within .01 of the best Macro-F1, the one nearest .5 is used. AUC has a 95% interval; at "
-    "chance: the interval does not lie above .5. fp and fn: errors on cases that were not learnt from. The controls "
+    "the thresholds within 0.01 of the best Macro-F1, the one nearest 0.5 is used. AUC has a 95% interval; at "
+    "chance: the interval does not lie above 0.5. fp and fn: errors on cases that were not learnt from. The controls "
     "use only the form of a record: its length, its steps, whether the action ends or answers (ending-only), whether "
     "the user spoke last (speaker-only), and whether the action calls a tool (call-only)."
 )

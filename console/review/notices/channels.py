@@ -170,6 +170,11 @@ def channel_key(channel_id: int) -> str:
     return f"channel {channel_id}"
 
 
+def name_channel(row: tables.NoticeChannel) -> str:
+    """Return the channel's number in words, which tells apart channels whose addresses differ only in their secrets."""
+    return _("channel {number}").format(number=row.id)
+
+
 def describe_address(row: tables.NoticeChannel) -> str:
     """Return the address without its secrets: the whole mail address, or the scheme and host of any other address."""
     if row.kind == ChannelKind.MAIL:

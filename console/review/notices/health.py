@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from sqlmodel import Session, col, func, select
 
 from console.auth import audit_log
+from console.language import _
 from console.review.notices.channels import channel_key, list_channels
 from console.review.notices.sending import MINUTE_MS, describe_channel
 from console.runs import outbox
 from console.runs.outbox import ITEM_EVENTS, DeadLetter
+from console.trajectory.strict_yaml import read_data
 from storage import tables
 from storage.queue.values import DEAD_MS
 from storage.tables import UNREVIEWED, ItemStatus
 
 EXPIRED_MS = 24 * 3_600_000
 """The time in ms in which an agent must have asked for its expired item to be counted."""
+WORDS = read_data(files(__package__) / "words.yaml", dict[str, dict[str, str]])
+"""The words for the stored values of notices and workers, and examples of addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,13 @@ def list_undelivered(session: Session, person: str | None = None, limit: int = 2
         letters = [one for key in keys for one in outbox.list_undelivered(session, limit, key)]
     words = {key: describe_channel(session, key) for key in {one.channel for one in letters}}
     return [UndeliveredMessage(one, words[one.channel], _subject(session, one)) for one in letters]
+
+
+def explain_failure(reason: str) -> str:
+    """Return a stored reason as sentences in the reader's language: what failed, and what to do."""
+    stated, known = reason.removeprefix(outbox.GIVEN_UP), WORDS["failures"].items()
+    match, words = next((match, words) for pattern, words in known if (match := re.fullmatch(pattern, stated)))
+    return _(words).format(**match.groupdict())
 
 
 def retry_undelivered(session: Session, now_ms: int, message_ids: Sequence[int] | None = None) -> int:

@@ -19,6 +19,7 @@ from console.review.notices.channels import (
     get_channel,
     list_channels,
     list_secrets,
+    name_channel,
 )
 from console.review.notices.texts import ItemEvent, NoticeText, compose, compose_test, read_events
 from console.runs import outbox
@@ -113,7 +114,7 @@ def describe_channel(session: Session, key: str) -> str:
     if channel is None:
         return key
     owner = session.get_one(tables.Person, channel.person_id)
-    return f"{owner.name}, {channel.kind} {describe_address(channel)}"
+    return f"{owner.name}, {channel.kind} {describe_address(channel)} ({name_channel(channel)})"
 
 
 def _claim_channel(session: Session, channel: tables.NoticeChannel, base: str, now_ms: int) -> Notice | None:

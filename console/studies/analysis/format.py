@@ -55,7 +55,7 @@ def format_signed(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Return a p-value with three digits, or "< .001"."""
+    """Return a p-value with three digits, or "< 0.001"."""
     if pd.isna(value):
         return _DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -17,7 +17,9 @@
     const plot = document.getElementById(spec.dataset.plot);
     const { data, layout } = JSON.parse(spec.textContent);
     const config = { responsive: true, displaylogo: false, toImageButtonOptions: { format: "svg", filename: plot.id } };
-    Plotly.newPlot(plot, data, { ...layout, autosize: true }, config).then(() => {
+    // The caption holds the title, because a title inside the picture does not wrap.
+    const shown = { ...layout, title: null, margin: { ...layout.margin, t: 32 }, autosize: true };
+    Plotly.newPlot(plot, data, shown, config).then(() => {
       drawn.push(plot);
       Plotly.relayout(plot, look(dark.matches));
     });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -28,6 +29,8 @@ _HERE = files(__package__)
 _HEAD, _FENCE = re.compile(r"^## (.+)$", re.MULTILINE), re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _COMMANDS = re.compile(r"^```$(?=\n(?:inferact|pip|python) )", re.MULTILINE)
 """The openings of blocks of commands."""
+_WIDE = re.compile(r"((?:^\|(?:[^|\n]*\|){7,}\n)+)", re.MULTILINE)
+"""A Markdown table of seven columns or more."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _CONFORMANCE = "(the table of approval-conformance)\n"
 _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record": "JSON"}
@@ -64,6 +67,16 @@ def chapter(name: str) -> str:
 def mark_commands(text: str) -> str:
     """Return the chapter with its blocks of commands as shell code, whose flags a page keeps on one line."""
     return _COMMANDS.sub("```sh", text)
+
+
+def split_wide_tables(text: str) -> Iterator[str | list[dict[str, str]]]:
+    """Yield the Markdown between wide tables as text, and the rows of each wide table, which a narrow page scrolls."""
+    for part in _WIDE.split(text):
+        if _WIDE.fullmatch(part):
+            head, _rule, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines())
+            yield [dict(zip(head, row, strict=True)) for row in rows]
+        else:
+            yield part
 
 
 def contents_html(name: str) -> str:

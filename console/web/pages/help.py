@@ -4,10 +4,11 @@ import streamlit as st
 
 from console.auth.people import Role
 from console.language import _
-from console.web.handbook import CHAPTERS, chapter, contents_html, mark_commands
+from console.web.handbook import CHAPTERS, chapter, contents_html, mark_commands, split_wide_tables
 from console.web.sign_in import current_identity
 from console.web.visitor_language import language_buttons
 from console.web.widgets.markup import show_html
+from console.web.widgets.tables import show_rows
 
 
 def turn() -> None:
@@ -36,4 +37,8 @@ st.segmented_control(
 )
 show_html(contents_html(opened))
 with st.container(key="ia-handbook"):
-    st.markdown(mark_commands(chapter(opened)))
+    for part in split_wide_tables(mark_commands(chapter(opened))):
+        if isinstance(part, str):
+            st.markdown(part)
+        else:
+            show_rows(part, {title: title for title in part[0]}, label=next(iter(part[0])))

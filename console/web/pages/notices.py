@@ -10,48 +10,23 @@ import streamlit as st
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, writing
 from console.errors import ConsoleError, Unknown
-from console.language import _, digits, gettext_noop, language, ngettext
+from console.language import _, digits, language, ngettext
 from console.review.access import list_reviewable_runs
 from console.review.notices import channels, health
 from console.review.notices.channels import ChannelKind, ChannelWish
-from console.review.notices.health import ReviewHealth, UndeliveredMessage
-from console.runs import outbox, workers
-from console.runs.outbox import ITEM_CLOSED, ITEM_EVENTS, ITEM_PENDING, ITEM_REMINDER
-from console.runs.workers import GONE, WorkerState
+from console.review.notices.health import WORDS, ReviewHealth, UndeliveredMessage
+from console.runs import workers
+from console.runs.outbox import ITEM_EVENTS
+from console.runs.workers import WorkerState
 from console.web.flash import finish, flash, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from console.web.widgets.status import age
 from storage import tables
-from storage.tables import WorkerStatus
 
 _MOST = 20
 _OVERLAP_MS = 86_400_000
-_KINDS = {
-    ChannelKind.MAIL: gettext_noop("Mail"),
-    ChannelKind.SLACK: gettext_noop("Slack webhook"),
-    ChannelKind.WEBHOOK: gettext_noop("Signed webhook"),
-    ChannelKind.APPRISE: gettext_noop("Apprise (ntfy, Telegram, Teams, ...)"),
-}
-_EXAMPLES = {
-    ChannelKind.MAIL: "name@example.org",
-    ChannelKind.SLACK: "https://hooks.slack.com/services/…",
-    ChannelKind.WEBHOOK: "https://example.org/hook",
-    ChannelKind.APPRISE: "ntfys://ntfy.sh/topic",
-}
-_EVENTS = {
-    ITEM_PENDING: gettext_noop("New item"),
-    ITEM_REMINDER: gettext_noop("Reminder before the deadline"),
-    ITEM_CLOSED: gettext_noop("Item closed"),
-}
-
-_WORKERS = {
-    WorkerStatus.WORKING: gettext_noop("Working"),
-    WorkerStatus.DRAINING: gettext_noop("Stops after the current job"),
-    WorkerStatus.STOPPED: gettext_noop("Stopped"),
-    GONE: gettext_noop("Gone without a heartbeat"),
-}
 
 
 def show_own_channels(identity: Identity) -> None:
@@ -73,7 +48,6 @@ def show_own_channels(identity: Identity) -> None:
         )
     for row in own:
         _show_channel(identity, row, runs)
-    _show_secret()
     if offered:
         _show_form(identity, offered, runs)
     st.caption(_("To get notices in this browser, turn on notifications in the Inbox."))
@@ -126,7 +100,7 @@ def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
     rows = [
         {
             _("Worker"): one.name,
-            _("Status"): _(_WORKERS[one.status]),
+            _("Status"): _(WORDS["workers"][one.status]),
             _("Run"): one.job or "–",
             _("Jobs done"): one.jobs_done,
             _("Last heartbeat"): _("{time} ago").format(time=age(at_ms - one.seen_ms)),
@@ -140,12 +114,14 @@ def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
 def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int, str]) -> None:
     channel_id = row.id or 0
     with st.container(border=True, key=f"channel-{channel_id}"):
-        name, address = _(_KINDS[ChannelKind(row.kind)]), channels.describe_address(row)
-        show_html(f'<p class="ia-letter"><b>{plain(name)}</b> {plain(address)}</p>')
+        name, address = _(WORDS["kinds"][row.kind]), channels.describe_address(row)
+        number = channels.name_channel(row)
+        show_html(f'<p class="ia-letter"><b>{plain(name)}</b> {plain(address)} <small>{plain(number)}</small></p>')
         show_html(f'<p class="ia-letter ia-quiet">{plain(_describe(row, runs))}</p>')
         if row.failure:
-            reason = row.failure.removeprefix(outbox.GIVEN_UP)
+            reason = health.explain_failure(row.failure)
             show_html(f'<p class="ia-warned">{plain(_("Last failure: {reason}").format(reason=reason))}</p>')
+        _show_secret(channel_id)
         with st.container(horizontal=True):
             for label, key, act in (
                 (_("Send a test"), "test", _send_test),
@@ -167,7 +143,7 @@ def _describe(row: tables.NoticeChannel, runs: dict[int, str]) -> str:
     chosen = [runs[id] for id in channels.read_run_ids(row) if id in runs]
     parts = [_("Muted") if row.muted else _("On")]
     parts.append(", ".join(chosen) if channels.read_run_ids(row) else _("all runs with waiting agents"))
-    parts.append(", ".join(_(_EVENTS[event]) for event in row.events.split(",")))
+    parts.append(", ".join(_(WORDS["events"][event]) for event in row.events.split(",")))
     if row.quiet:
         parts.append(_("quiet {hours} ({zone})").format(hours=row.quiet.replace("-", "–"), zone=row.time_zone))
     if row.used_ms is not None:
@@ -178,12 +154,12 @@ def _describe(row: tables.NoticeChannel, runs: dict[int, str]) -> str:
 def _show_form(identity: Identity, offered: list[ChannelKind], runs: dict[int, str]) -> None:
     st.header(_("Add a channel"), anchor=False)
     kind = st.segmented_control(
-        _("Kind"), offered, default=offered[0], format_func=lambda one: _(_KINDS[one]), key="channel-kind"
+        _("Kind"), offered, default=offered[0], format_func=lambda one: _(WORDS["kinds"][one]), key="channel-kind"
     )
     if kind is None:
         return
     with st.form("add-channel", border=False, clear_on_submit=False):
-        address = st.text_input(_("Address"), placeholder=_EXAMPLES[kind], key="channel-address", max_chars=500)
+        address = st.text_input(_("Address"), placeholder=WORDS["examples"][kind], key="channel-address", max_chars=500)
         wish = _wish_fields("add", kind, address, None, runs)
         if st.form_submit_button(_("Add channel"), type="primary"):
             with refusals_shown():
@@ -207,13 +183,16 @@ def _wish_fields(
         _("Events"),
         list(ITEM_EVENTS),
         default=row.events.split(",") if row else list(ITEM_EVENTS),
-        format_func=lambda event: _(_EVENTS[event]),
+        format_func=lambda event: _(WORDS["events"][event]),
         key=f"{key}-events",
         placeholder="–",
     )
     start, end = row.quiet.split("-") if row and row.quiet else ("22:00", "07:00")
-    is_quiet = st.checkbox(_("Quiet hours: send nothing between these times"), bool(row and row.quiet), key=f"{key}-q")
-    with st.container(horizontal=True):
+    # The style sheet hides the times while the box is clear, because a form sends nothing before its button.
+    quiet_hours = st.container(key=f"quiet-{key}")
+    label = _("Quiet hours: send nothing between these times")
+    is_quiet = quiet_hours.checkbox(label, bool(row and row.quiet), key=f"{key}-q")
+    with quiet_hours.container(horizontal=True):
         # The parts of a time input are smaller than the targets that WCAG asks for.
         begins, ends = (
             st.selectbox(label, _list_times(chosen), _list_times(chosen).index(chosen), key=f"{key}-{name}")
@@ -232,11 +211,12 @@ def _list_times(chosen: str) -> list[str]:
     return sorted({chosen, *(f"{hour:02}:{minute}" for hour in range(24) for minute in ("00", "30"))})
 
 
-def _show_secret() -> None:
-    """Draw the new secret of a webhook; the page shows the secret once."""
-    if secret := st.session_state.pop("channel_secret", None):
-        st.text(_("Copy the new signing secret of the webhook now. This page shows the secret only once."))
-        st.code(secret, language=None, wrap_lines=True)
+def _show_secret(channel_id: int) -> None:
+    """Draw the new secret of this webhook; the page shows the secret once."""
+    if st.session_state.get("channel_secret", ("",))[0] == channel_id:
+        with st.container(border=True, key=f"secret-{channel_id}"):
+            st.text(_("Copy the new signing secret of this webhook now. This page shows the secret only once."))
+            st.code(st.session_state.pop("channel_secret")[1], language=None, wrap_lines=True)
 
 
 def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
@@ -247,8 +227,8 @@ def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
     for (channel, reason, is_dead), members in groups.items():
         many = ngettext("{count} message", "{count} messages", len(members)).format(count=digits(len(members)))
         about = members[0].about if len(members) == 1 else many
-        told = f"{channel} · {about} · {reason.removeprefix(outbox.GIVEN_UP)}"
-        told = told if is_dead else f"{told} · {_('will be sent again')}"
+        told = f"{channel} · {about} · {health.explain_failure(reason)}"
+        told = told if is_dead else f"{told} {_('The message will be sent again.')}"
         ids = [one.letter.message_id for one in members]
         with st.container(horizontal=True, vertical_alignment="center", key=f"letter-{key}-{ids[0]}"):
             show_html(f'<p class="ia-letter">{plain(told)}</p>')
@@ -273,14 +253,7 @@ def _send_test(person: str, channel_id: int) -> str:
     failure = notices.send_test(channel_id, person)
     if failure is None:
         return _("The test was sent. Check whether the message arrived.")
-    flash(
-        (
-            False,
-            _("The test was not delivered: {reason}. Correct the channel, then send another test.").format(
-                reason=failure.removeprefix(outbox.GIVEN_UP)
-            ),
-        )
-    )
+    flash((False, _("The test was not delivered. {reason}").format(reason=health.explain_failure(failure))))
     return ""
 
 
@@ -294,7 +267,7 @@ def _rotate(person: str, channel_id: int) -> str:
     at_ms = now_ms()
     with writing() as session:
         fresh = channels.rotate_secret(session, channel_id, person, at_ms, at_ms + _OVERLAP_MS)
-    st.session_state["channel_secret"] = fresh
+    st.session_state["channel_secret"] = channel_id, fresh
     return _("The secret was replaced. For 24 hours the old secret signs each message, too.")
 
 
@@ -325,7 +298,7 @@ def _add(person: str, wish: ChannelWish) -> None:
     with writing() as session:
         row = channels.add_channel(session, person, wish, now_ms())
         if row.secret:
-            st.session_state["channel_secret"] = row.secret
+            st.session_state["channel_secret"] = row.id, row.secret
     finish(_("The channel was added. Send a test to see whether notices arrive."))
 
 

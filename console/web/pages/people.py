@@ -131,9 +131,10 @@ def show_sessions(identity: Identity) -> None:
         if one.id == identity.session_id:
             words = _("{name} (this session): {browser}, {address}; last seen {day} UTC")
         browser, address = sessions.browser_in_words(one.browser), one.address or _("unknown address")
-        said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
+        day = f'<span class="ia-one-line">{_day(one.seen_ms)}</span>'
+        said = plain(words).format(name=plain(one.name), browser=plain(browser), address=plain(address), day=day)
         raw = escape(one.browser.encode("ascii", "replace").decode())
-        line.html(f'<span title="{raw}">{plain(said)}</span>')
+        line.html(f'<span title="{raw}">{said}</span>')
         line.button(_("End session"), key=f"end-{one.id}", on_click=_end_session, args=(one.id,))
 
 

@@ -245,7 +245,7 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
     st.session_state.get("unsent", {}).pop(row.item_id, None)
     st.session_state["answered_item"] = row.item_id
     if row.decision != decision:
-        answered = _("You have already decided on {item}: {answer}. Press U to undo that decision.")
+        answered = _("You have already decided on {item}: {answer}. To change it, choose “Undo” first.")
         st.session_state["refusal"] = answered.format(
             item=name_item(row.item_id, here=False), answer=decisions.name_decision(row.decision)
         )

@@ -165,7 +165,7 @@ def _show_remedies(claim: Claim) -> None:
     found = list_remedies(claim)[:_MOST_REMEDIES]
     if not found:
         return
-    st.caption(_("The agent proposed these actions. Press a number to send one as your edit, or F to write your own:"))
+    st.caption(_("The agent proposed these actions. Choose one to send it as your edit, or write your own:"))
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # As code, because the text is the agent's and could contain Markdown.

@@ -13,7 +13,7 @@ from console import runs
 from console.database import now_ms, reading
 from console.detection import oversight
 from console.language import counted
-from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, TrialFlow, build_overview
+from console.review.overview import Overview, ReviewerAtWork, TrialFlow, build_overview
 from console.runs.status import count_expired
 from console.trajectory.strict_yaml import read_data
 from console.web.live_fragments import count_changes, rerun_on_change
@@ -25,7 +25,7 @@ from storage import tables
 from storage.tables import RunKind
 
 _WORDS = read_data(files(__package__) / "overview.yaml", dict[str, dict[str, str]])
-"""The words for the bars of a trial and for decisions."""
+"""The words for the bars of a trial and for decisions, and the definitions of the bars."""
 _PAUSE_S = 3.0
 """The shortest time between two updates."""
 _RECENT_MS = 7 * 86_400_000
@@ -63,7 +63,7 @@ def show_overview(run_name: str) -> None:
     show_html(style_sheets("loop") + loop)
     with st.expander("What each bar counts"):
         show_rows(
-            [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in DEFINITIONS.items()],
+            [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in _WORDS["definitions"].items()],
             {"count": "Bar", "is": "Counts"},
             label="What each bar counts",
         )

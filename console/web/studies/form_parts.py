@@ -18,6 +18,7 @@ from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus
 from console.trajectory.strict_yaml import read_data
 from console.web.studies.draft import key_of, start_at
+from console.web.widgets.tables import capitalize
 
 WORDS = read_data(files(__package__) / "words.yaml", dict[str, dict[str, str]])
 """The words for the stored values of a design."""
@@ -34,9 +35,9 @@ def name_level(level: str) -> str:
 def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
     """Draw the table of conditions; an empty cell stands for the factor's default level."""
     st.caption("One row per condition. An empty cell means the factor's default level.")
-    columns: dict[str, Any] = {"name": st.column_config.TextColumn("name", required=True)}
+    columns: dict[str, Any] = {"name": st.column_config.TextColumn("Name", required=True)}
     for factor in FACTORS.values():
-        title = factor.name.replace("_", " ")
+        title = capitalize(factor.name.replace("_", " "))
         columns[factor.name] = (
             st.column_config.SelectboxColumn(title, options=list(factor.levels), help=factor.title)
             if factor.levels
@@ -50,13 +51,13 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
     """Draw the table of questions; `|` separates the choices of a question."""
     st.caption("Each question is asked once. Separate its choices with |, for example: never | weekly | daily")
     columns = {
-        "key": st.column_config.TextColumn("data column", required=True),
-        "question": st.column_config.TextColumn("question", required=True, width="large"),
-        "kind": st.column_config.SelectboxColumn("answer", options=["choice", "number", "text"], default="choice"),
-        "choices": st.column_config.TextColumn("choices"),
-        "required": st.column_config.CheckboxColumn("required", default=False),
-        "screens_out": st.column_config.TextColumn("choices that screen out"),
-        "quotas": st.column_config.TextColumn("quotas", help="The most people with a choice: daily: 10 | weekly: 5"),
+        "key": st.column_config.TextColumn("Data column", required=True),
+        "question": st.column_config.TextColumn("Question", required=True, width="large"),
+        "kind": st.column_config.SelectboxColumn("Answer", options=["choice", "number", "text"], default="choice"),
+        "choices": st.column_config.TextColumn("Choices"),
+        "required": st.column_config.CheckboxColumn("Required", default=False),
+        "screens_out": st.column_config.TextColumn("Choices that screen out"),
+        "quotas": st.column_config.TextColumn("Quotas", help="The most people with a choice: daily: 10 | weekly: 5"),
     }
     lists = ("choices", "screens_out")
     shown = [
@@ -80,10 +81,10 @@ def quiz(draft: Draft) -> Draft:
     given = draft["quiz"]
     st.caption("Quiz on the instructions: people with a wrong answer after the last try do not take part.")
     columns = {
-        "key": st.column_config.TextColumn("data column", required=True),
-        "question": st.column_config.TextColumn("question", required=True, width="large"),
-        "choices": st.column_config.TextColumn("choices"),
-        "right": st.column_config.TextColumn("correct choice"),
+        "key": st.column_config.TextColumn("Data column", required=True),
+        "question": st.column_config.TextColumn("Question", required=True, width="large"),
+        "choices": st.column_config.TextColumn("Choices"),
+        "right": st.column_config.TextColumn("Correct choice"),
     }
     shown = [{**one, "choices": " | ".join(one["choices"])} for one in given["questions"]]
     rows = [{**row, "choices": _choices(row.get("choices", ""))} for row in _read_rows("quiz", shown, columns)]
@@ -95,10 +96,10 @@ def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
     """Draw the table of simulated reviewers with error rates and times."""
     number = st.column_config.NumberColumn
     columns = {
-        "count": number("count", min_value=0, step=1, default=1, required=True),
-        "false_accept": number("false accept rate", min_value=0, max_value=1, step=0.01, default=0.1),
-        "false_reject": number("false reject rate", min_value=0, max_value=1, step=0.01, default=0.1),
-        "seconds_per_item": number("seconds per item", min_value=0, step=1, default=30),
+        "count": number("Count", min_value=0, step=1, default=1, required=True),
+        "false_accept": number("False accept rate", min_value=0, max_value=1, step=0.01, default=0.1),
+        "false_reject": number("False reject rate", min_value=0, max_value=1, step=0.01, default=0.1),
+        "seconds_per_item": number("Seconds per item", min_value=0, step=1, default=30),
     }
     return [_whole(row) for row in _read_rows("noisy", given, columns)]
 

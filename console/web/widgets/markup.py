@@ -19,6 +19,7 @@ from console.review.presentation import find_spans, is_long, preview
 from console.trajectory.terms import Term
 
 _NAME = re.compile(r"`([^`<>]{1,80})`")
+_KEYS = re.compile(r" \((?:[A-Z]|\?[^)]*|(?:Ctrl|Strg)[^)]*)\)")
 # Two Unicode noncharacters, which real texts do not contain, mark terms, so that a text is escaped only once.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 
@@ -42,6 +43,11 @@ def plain(text: str) -> str:
     return HIDDEN_CHARACTERS.sub(lambda odd: f'<span class="ia-odd">{code_point(odd[0])}</span>', escaped).replace(
         "\n", "&#10;"
     )
+
+
+def name_keys(sentence: str) -> str:
+    """Escape a guide's sentence; devices without a keyboard hide the names of keys, which are in round brackets."""
+    return _KEYS.sub(r'<span class="ia-by-key">\g<0></span>', plain(sentence))
 
 
 def mark_names(sentence: str) -> str:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from console.language import _
 from console.trajectory.strict_yaml import read_data
-from console.web.widgets.markup import plain, show_html
+from console.web.widgets.markup import name_keys, plain, show_html
 
 
 def show_empty_state(title: str, what_next: str, page: str = "") -> None:
@@ -58,5 +58,5 @@ GUIDES = read_data(files(__package__) / "guides.yaml", dict[str, dict[str, str]]
 def show_guide(name: str, heading: str) -> None:
     """Draw the tour with this name below the heading."""
     card = "<li><b>{}</b><span>{}</span></li>"
-    cards = "".join(card.format(plain(_(title)), plain(_(words))) for title, words in GUIDES[name].items())
+    cards = "".join(card.format(name_keys(_(title)), name_keys(_(words))) for title, words in GUIDES[name].items())
     show_html(f'<section aria-label="{plain(heading)}"><h2>{plain(heading)}</h2><ol>{cards}</ol></section>')

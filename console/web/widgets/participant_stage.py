@@ -8,7 +8,7 @@ from html import escape
 
 from console.language import _
 from console.studies.design.formatted_text import format_html
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import name_keys, plain
 from console.web.widgets.status import budget_meter_html, status_html
 
 _NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
@@ -59,7 +59,7 @@ def consent_link_html() -> str:
 
 def points_html(points: Sequence[str]) -> str:
     """Return the sentences as an HTML list."""
-    return f'<ul class="ia-points">{"".join(f"<li>{plain(point)}</li>" for point in points)}</ul>' if points else ""
+    return f'<ul class="ia-points">{"".join(f"<li>{name_keys(point)}</li>" for point in points)}</ul>' if points else ""
 
 
 def explain_html(given: str, right: str, why: str, *, agrees: bool) -> str:

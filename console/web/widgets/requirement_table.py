@@ -110,7 +110,7 @@ def _about(presentation: Presentation, line: Line) -> str:
     if is_ruled(line):
         said.append(plain(_("from the agent's instructions")))
     elif one.quote.step is not None:
-        said.append(_link(presentation, one.quote.step))
+        return _join_link(" · ".join(said), _link(presentation, one.quote.step))
     return " · ".join(said)
 
 
@@ -118,8 +118,13 @@ def _evidence(presentation: Presentation, line: Line) -> str:
     shown = line.evidence
     if shown is None or shown.step is None:
         return f'<span class="ia-none">{plain(_(describe_record(line)))}</span>'
-    note = f"{plain(_(described))} · " if (described := describe_record(line)) else ""
-    return f"{_quoted(shown)}<small>{note}{_link(presentation, shown.step)}</small>"
+    note = plain(_(described)) if (described := describe_record(line)) else ""
+    return f"{_quoted(shown)}<small>{_join_link(note, _link(presentation, shown.step))}</small>"
+
+
+def _join_link(words: str, link: str) -> str:
+    """Return the words and the link, whose dot moves to the next line with the link."""
+    return f'{words} <span class="ia-one-line">· {link}</span>' if words else link
 
 
 def _quoted(quote: Quote) -> str:

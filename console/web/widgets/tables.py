@@ -106,8 +106,9 @@ def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def capitalize(words: str) -> str:
-    """Return the words with their first letter as a capital; a symbol such as `p` or `df` stays as it is."""
-    return words if len(words.split(" ")[0]) < 3 else words[:1].upper() + words[1:]
+    """Return the words with their first letter as a capital; a symbol such as `p`, `df` or `d'` stays as it is."""
+    first = words.split(" ")[0]
+    return words if len(words) < 3 or len(first) < 2 or not first.isalnum() else words[:1].upper() + words[1:]
 
 
 def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:

@@ -69,7 +69,8 @@ def test_the_doctor_names_a_channel_whose_messages_are_not_delivered(dead, capsy
     code, out, err = said(capsys, "doctor", "--json")
     assert code == 1
     told = (
-        "Ann, webhook http://127.0.0.1/…: 1 not delivered; the receiver is gone (410). Correct the channel, then run: "
+        "Ann, webhook http://127.0.0.1/… (channel 1): 1 not delivered; the receiver is gone (410). Correct the "
+        "channel, then run: "
     )
     assert json.loads(out)["undelivered"] == [f"{told}inferact notice retry"]
     assert told in err
@@ -87,7 +88,7 @@ def test_what_was_given_up_is_listed_and_sent_again(dead, capsys):
     (row,) = json.loads(said(capsys, "notice", "list", "--undelivered", "--json")[1])
     assert row["reason"] == "given up: the receiver is gone (410)"
     assert (row["channel"], row["about"], row["attempts"], row["next"]) == (
-        "Ann, webhook http://127.0.0.1/…", "item.pending", 1, None)  # fmt: skip
+        "Ann, webhook http://127.0.0.1/… (channel 1)", "item.pending", 1, None)  # fmt: skip
     assert said(capsys, "notice", "retry", "99")[1] == "0 messages will be sent again.\n"
     assert said(capsys, "notice", "retry", str(row["id"]))[1] == "1 message will be sent again.\n"
     with writing() as session:

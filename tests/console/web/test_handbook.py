@@ -21,7 +21,7 @@ from console.runs.export import KINDS
 from console.settings import Registry, settings
 from console.trajectory import from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
-from console.web.handbook import CHAPTERS, chapter, mark_commands, meanings
+from console.web.handbook import CHAPTERS, chapter, mark_commands, meanings, split_wide_tables
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.logs import purchase, write_log
@@ -218,3 +218,21 @@ def test_the_page_opens_at_the_readers_own_chapter_and_every_chapter_opens(open_
         assert mark_commands(chapter(name)).strip() in [
             found.value for found in open_page("help", chapter=name).markdown
         ]
+
+
+def test_a_wide_table_is_apart_from_the_text_and_keeps_every_cell():
+    text = chapter("figures")
+    parts = list(split_wide_tables(text))
+    wide = [part for part in parts if not isinstance(part, str)]
+    assert [len(rows) for rows in wide] == [7, 7]
+    assert wide[0][0]["misaligned"] == "186 of 237"
+    assert {len(row) for rows in wide for row in rows} == {9}
+    kept = sum(part.count("|") for part in parts if isinstance(part, str)) + sum(10 * (len(rows) + 2) for rows in wide)
+    assert kept == text.count("|")
+    assert list(split_wide_tables(chapter("reviewer"))) == [chapter("reviewer")]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_decimal_has_its_zero(name):
+    prose = re.sub(r"```.*?```|`[^`]*`", "", chapter(name), flags=re.DOTALL)
+    assert re.findall(r"(?<![\w.])\.\d+", prose) == []

@@ -88,6 +88,13 @@ def test_every_table_that_has_rows_stands_in_the_report(page, computed):
     assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
+def test_the_title_of_every_chart_is_a_caption_which_wraps(page, computed):
+    titles = {figure.title for each in ANALYSES.values() for figure in figures(each, computed)}
+    page = html.unescape(without_plotly(page))
+    assert titles
+    assert all(f"<figcaption>{title}" in page for title in titles)
+
+
 def test_every_part_says_what_its_numbers_say(page, computed):
     there = computed
     page = html.unescape(without_plotly(page))

@@ -95,7 +95,21 @@ def test_an_address_that_is_not_allowed_is_refused_and_kept_in_the_field(hook, o
 def test_a_test_that_fails_says_why(hook, open_page, words):
     hook.answers = [503]
     at = press(add(open_page("notices", role="reviewer"), hook.url), "Send a test")
-    assert "The test was not delivered: the receiver answered 503" in words(at)
+    assert "The test was not delivered. The receiver answered 503, an error of its own." in words(at)
+
+
+def test_two_channels_of_one_host_have_different_marks_and_each_shows_its_own_secret(hook, open_page, words):
+    at = add(open_page("notices", role="reviewer"), f"{hook.url}/first")
+    at = add(at, f"{hook.url}/second")
+    first, second = own()
+    assert [code.value for code in at.code] == [second.secret]
+    said = words(at)
+    assert f"channel {first.id}" in said
+    assert f"channel {second.id}" in said
+    assert "/first" not in said
+    give_up(f"channel {first.id}", 7), give_up(f"channel {second.id}", 8)
+    said = words(at.run())
+    assert said.count("(channel ") == 2
 
 
 def test_a_reviewer_sees_and_retries_only_the_own_messages(hook, open_page, words):
@@ -105,7 +119,7 @@ def test_a_reviewer_sees_and_retries_only_the_own_messages(hook, open_page, word
         other = channels.add_channel(session, "Bob", ChannelWish("webhook", f"{hook.url}/bob"), now_ms()).id
     give_up(f"channel {own()[0].id}"), give_up(f"channel {other}")
     said = words(at.run())
-    assert "the receiver is gone (410)" in said
+    assert "The receiver answered 410: this address no longer exists. Remove the channel." in said
     assert "Bob" not in said
     press(at, "Retry messages")
     with reading() as session:

@@ -115,7 +115,8 @@ def test_a_session_names_its_browser_in_words_with_what_it_sent_beside_it(open_p
         ada = invitations.accept(session, invitation("Ada", "researcher"), "", now_ms())
         sessions.open_session(session, ada, now_ms(), browser=agent, address="10.0.0.9")
     said = words(open_page("people"))
-    assert re.search(r"Ada: Chrome on Linux, 10\.0\.0\.9; last seen \d{4}-\d\d-\d\d \d\d:\d\d UTC<", said)
+    day = r'<span class="ia-one-line">\d{4}-\d\d-\d\d \d\d:\d\d</span>'
+    assert re.search(rf"Ada: Chrome on Linux, 10\.0\.0\.9; last seen {day} UTC<", said)
     assert 'title="Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0 Safari/537.36 &quot;&gt;&lt;b&gt;x&lt;/b&gt;"' in said
 
 

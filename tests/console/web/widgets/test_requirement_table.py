@@ -104,8 +104,11 @@ def test_it_stands_in_place_of_the_lists_of_terms_sources_and_reasons(parse):
 
 def test_an_offered_option_says_that_it_was_not_chosen_and_a_kind_of_object_is_not_named():
     table = RequirementTable((line(RequirementKind.OPTION, "order 13", Standing.BROKEN, "order 13", 1, about="task"),))
-    (row,) = rows(drawn(table))
-    assert "offered, not chosen · " in row
+    html = drawn(table)
+    (row,) = rows(html)
+    assert re.search(
+        r'offered, not chosen <span class="ia-one-line">· <a class="ia-tostep"[^>]*>step 1</a></span>', html
+    )
     assert "for “task”" not in row
     assert explain_table(table, 3) == (
         "The user asked for “order 13”; step 1 offers “order 13”, which the agent did not choose."

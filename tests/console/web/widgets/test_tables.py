@@ -3,7 +3,9 @@
 A table of plain words: escaped, its first column names the row, what is missing is a dash.
 """
 
-from console.web.widgets.tables import FigureCell, FigureColumn, figures_html, rows_html
+import pytest
+
+from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html, rows_html
 
 COLUMNS = {
     "f1": FigureColumn("F1", "higher is better", best="max"),
@@ -80,3 +82,12 @@ def test_what_is_missing_is_a_dash():
 
 def test_a_long_text_may_wrap():
     assert '<td class="ia-words">' in rows_html([{"name": "P01", "n": "word " * 20}], TITLES)
+
+
+@pytest.mark.parametrize(
+    ("words", "head"),
+    [("at most", "At most"), ("beyond budget", "Beyond budget"), ("id", "id"), ("p holm", "p holm"), ("d'", "d'"),
+     ("95% low", "95% low"), ("to date", "To date"), ("", "")],
+)  # fmt: skip
+def test_a_head_begins_with_a_capital_and_a_symbol_stays(words, head):
+    assert capitalize(words) == head
