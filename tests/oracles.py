@@ -3,8 +3,8 @@
 from console.environments.alfworld.tasks import furnish, plan, task_setup
 from console.environments.hotpotqa.almanac import embedded_corpus
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
-from console.environments.hotpotqa.question_files import corpus_of
-from console.environments.webshop.reward import goal_of
+from console.environments.hotpotqa.tasks import corpus_of
+from console.environments.webshop.tasks import goal_of
 from console.environments.webshop.world import search
 
 

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from console.actors import react
-from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
-from console.actors.replies import list_lines, read_text
+from console.actors.replies import NO_ACTION, ModelCalls, list_lines, read_text, user_chat, with_chosen_model
 from console.llm import LLM, Message, ModelUsage, Sampling
 from console.llm.errors import ModelRefused
 from console.llm.prompts import name_for, render

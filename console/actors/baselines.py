@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from console.actors import introspective, react
-from console.actors.asking import with_chosen_model
+from console.actors.replies import with_chosen_model
 
 REACT_0_SHOT = replace(
     react.REACT,

@@ -15,9 +15,19 @@ from functools import partial
 from typing import Any, TypeVar
 
 from console.actors import react
-from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
-from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_list, read_text
+from console.actors.replies import (
+    NO,
+    NO_ACTION,
+    NOT_NEEDED,
+    YES,
+    ModelCalls,
+    read_conclusion,
+    read_list,
+    read_text,
+    user_chat,
+    with_chosen_model,
+)
 from console.environments.environment import NOTE, list_standing_steps, refusal
 from console.llm import LLM, Sampling
 from console.llm.messages import Message

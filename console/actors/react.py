@@ -10,10 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from console.actors import asking
-from console.actors.asking import ModelCalls, with_chosen_model
+from console.actors import replies
 from console.actors.move import Actor, ActorView, Move, Reflection, format_memory
-from console.actors.replies import read_json
+from console.actors.replies import ModelCalls, read_json, with_chosen_model
 from console.llm import LLM, Message, Sampling
 from console.llm.declined import is_refusal
 from console.llm.errors import ModelRefused
@@ -42,7 +41,7 @@ async def act(llm: LLM, view: ActorView, *, has_examples: bool = True) -> Move:
     if view.environment in TWO_CALLS:
         thought = _thought(_until(await _reply(calls, _with_question(chat, "thought")), "action", "observation"))
         told = [*_with_question(chat, "thought"), {"role": "assistant", "content": f"Thought: {thought}"}]
-        move = read_move(await _reply(calls, [*told, *asking.user_chat(render("react/any/action"))]))
+        move = read_move(await _reply(calls, [*told, *replies.user_chat(render("react/any/action"))]))
         thought = "\n".join(filter(None, (thought, move.thought if not move.action else "")))
     else:
         move = read_move(await _reply(calls, chat))
@@ -50,7 +49,7 @@ async def act(llm: LLM, view: ActorView, *, has_examples: bool = True) -> Move:
     if not move.action and thought:
         # A step with a thought alone: it has no effect, and only a repeated thought repeats an action.
         return Move("", f"think[{' '.join(thought.split())}]", {"usage": asdict(calls.usage)})
-    return Move(thought, move.action or asking.NO_ACTION, {"usage": asdict(calls.usage)})
+    return Move(thought, move.action or replies.NO_ACTION, {"usage": asdict(calls.usage)})
 
 
 def _with_question(chat: Sequence[Message], step: str) -> list[Message]:
@@ -67,7 +66,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
         rejected_action=reflection.rejected_action,
         memory=format_memory(reflection.memory),
     )
-    reply = await _reply(ModelCalls(llm, 0, Sampling(max_tokens=_PLAN_TOKENS)), asking.user_chat(prompt))
+    reply = await _reply(ModelCalls(llm, 0, Sampling(max_tokens=_PLAN_TOKENS)), replies.user_chat(prompt))
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
@@ -160,7 +159,7 @@ async def _reply(calls: ModelCalls, messages: Sequence[Message]) -> str:
         refusals += refuses(text)
         if len(text) >= SHORTEST and not refuses(text):
             break
-        if refusals > asking.RE_ASKS or (refuses(text) and take == REQUESTS - 1):
+        if refusals > replies.RE_ASKS or (refuses(text) and take == REQUESTS - 1):
             raise ModelRefused(f"The model declined to answer: {text.splitlines()[0]}")
     return text
 

@@ -1,4 +1,7 @@
-"""People with access: the users of a browser, their roles and unique names, and the end of access."""
+"""People with access: the users of a browser, their roles and unique names, their groups, and the end of access.
+
+A policy's rules refer to a group as `group:NAME`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from enum import StrEnum
 
 from sqlmodel import Session, col, or_, select, update
 
+from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, gettext_noop
 from storage import tables
@@ -186,3 +190,49 @@ def disable(session: Session, person: tables.Person, now_ms: int) -> None:
 def has_admin(session: Session) -> bool:
     """Return whether an enabled person is an admin."""
     return any(Role.ADMIN in roles_of(one.roles) and one.disabled_ms is None for one in list_people(session))
+
+
+def list_groups(session: Session) -> dict[str, list[str]]:
+    """Return the members' names by group; groups and members are in alphabetical order."""
+    member, person = tables.GroupMember, tables.Person
+    rows = select(member.name, person.name).join(person, col(person.id) == member.person_id)
+    found: dict[str, list[str]] = {}
+    for group, name in session.exec(rows.order_by(member.name_key, person.name_key)):
+        found.setdefault(group, []).append(name)
+    return found
+
+
+def list_members(session: Session, group: str) -> list[str]:
+    """Return the members of a group, or an empty list if the group does not exist."""
+    member, person = tables.GroupMember, tables.Person
+    rows = select(person.name).join(member, col(member.person_id) == person.id)
+    return list(session.exec(rows.where(member.name_key == name_key(group)).order_by(person.name_key)))
+
+
+def change_group(
+    session: Session, group: str, now_ms: int, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> list[str]:
+    """Add and remove people, record the event and return the members; a group without members ceases to exist.
+
+    Raise Unknown if a person does not exist, and BadInput if a person to remove is not a member.
+    """
+    member, before = tables.GroupMember, list_members(session, group)
+    written = clean_name(next((known for known in list_groups(session) if name_key(known) == name_key(group)), group))
+    for name in add:
+        person = get_person(session, name)
+        if person.name not in list_members(session, group):
+            session.add(member(name=written, name_key=name_key(group), person_id=person.id or 0))
+            session.flush()
+    for name in remove:
+        person = get_person(session, name)
+        row = session.exec(select(member).where(member.name_key == name_key(group), member.person_id == person.id))
+        found = row.first()
+        if found is None:
+            members = f"Name a member: {', '.join(before)}." if before else "The group has no members."
+            raise BadInput(f"{person.name} is not a member of group {written}. {members}")
+        session.delete(found)
+        session.flush()
+    after = list_members(session, group)
+    if after != before:
+        audit_log.record(session, None, "group changed", now_ms, subject=written, before=before, after=after)
+    return after

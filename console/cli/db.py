@@ -305,7 +305,7 @@ def _went_back(found: RestoreReport) -> Iterator[str]:
 def doctor(as_json: Json = False) -> None:
     """Show version, settings and problems of this installation, and the detectors that the model supports."""
     add_client_path()
-    from inferact_client.installed import find_clashes
+    from inferact_client.in_process import find_clashes
 
     url, folder = settings().database_url, settings().data_dir
     facts = {

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import audit_log, groups, invitations, people, sessions
+from console.auth import audit_log, invitations, people, sessions
 from console.auth.people import roles_of
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_running_site
@@ -119,7 +119,7 @@ def end_session(
 
 @app.command("group", epilog="Example: inferact person group finance --add Ada --add Bob")
 def change_group(
-    name: Annotated[str | None, typer.Argument(help="The group's name. Leave out the name to list all groups.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The group's name. Leave out the name to list all people.")] = None,
     add: Annotated[list[str] | None, typer.Option(help="A person to add. Repeatable.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A person to remove. Repeatable.")] = None,
     as_json: Json = False,
@@ -127,10 +127,10 @@ def change_group(
     """List the groups of people, or change a group; a rule of a policy names the group as `who: group:NAME`."""
     if name is None:
         with reading() as session:
-            found = groups.list_groups(session)
+            found = people.list_groups(session)
         rows = [{"group": group, "members": ", ".join(members)} for group, members in found.items()]
         emit_table(rows, ("group", "members"), as_json, empty="No groups yet. Add a group: inferact person group NAME")
         return
     with writing() as session:
-        members = groups.change_group(session, name, now_ms(), add=add or (), remove=remove or ())
+        members = people.change_group(session, name, now_ms(), add=add or (), remove=remove or ())
     emit({"group": name, "members": members}, as_json, f"{name}: {', '.join(members) or 'no members'}.")

@@ -16,7 +16,7 @@ from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.lint import Known, list_known_people, list_warnings
-from console.gate.policy.replaced import EVERYWHERE
+from console.gate.policy.policy_store import EVERYWHERE
 from console.gate.policy.replay import EXAMPLES, replay_policy, run_cases
 from console.gate.policy.rules import Policy, PolicyMode
 from console.studies.design.yaml_file import read_text_file

@@ -30,11 +30,11 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.language import counted
 from console.review import blinding, decisions, inbox, plain_text
+from console.review.access import get_review_terms
 from console.review.blinding import get_remedy, list_remedies
 from console.review.edits import OtherTool
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
-from console.review.terms import get_review_terms
 from console.runs import run_options
 from console.trials import answer_rating
 from storage import tables

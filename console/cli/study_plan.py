@@ -19,9 +19,8 @@ from console.errors import BadInput
 from console.runs.export import atomic_file
 from console.runs.export.formats import format_of
 from console.studies.design import Design, PlannedCondition, balance, varied_factors
-from console.studies.design.allocation import promise
+from console.studies.design.allocation import KnownTask, block_rows, describe_blocks, promise
 from console.studies.design.giveaways import find_giveaways
-from console.studies.design.strata import KnownTask, block_rows, describe_blocks
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle
 
@@ -87,9 +86,8 @@ def write_plan(
     as_json: Json = False,
 ) -> None:
     """Write a study's preregistration: questions, conditions, allocation, procedure, measures and analysis."""
-    from console.studies.design.osf import osf_preregistration  # the same
     from console.studies.design.power import power  # scipy and statsmodels, which few commands need
-    from console.studies.design.preregistration import fingerprint, preregistration
+    from console.studies.design.preregistration import fingerprint, osf_preregistration, preregistration
 
     design, planned = _planned(study)
     powers = power(design, simulations=1_000) if with_power else ()

@@ -16,7 +16,7 @@ from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
-from console.studies.sessions.pilot import read_pilot
+from console.studies.sessions.lifecycle import read_pilot
 from console.studies.sessions.progress import Row, read_board
 from storage import tables
 

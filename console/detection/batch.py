@@ -239,9 +239,9 @@ def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN, *, afte
     with writing() as session:
         run, allocate = runs.get(session, run_name), None
         if spread is not Spread.EVEN:
-            from console.detection import audit_strata  # numpy and scipy, which few commands need
+            from console.detection import audit_labels  # numpy and scipy, which few commands need
 
-            allocate = partial(audit_strata.allocate, session, run, adapts=spread is Spread.ADAPTIVE)
+            allocate = partial(audit_labels.allocate, session, run, adapts=spread is Spread.ADAPTIVE)
         options = audit_draws.set_audits(session, run, wanted, now_ms(), allocate, after=after)
         session.flush()
         session.expunge(run)

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from console.environments import ENVIRONMENTS
 from console.environments.alfworld.games import list_game_tasks
-from console.environments.browser.pages import list_page_tasks, read_page_tasks
+from console.environments.browser.world import list_page_tasks, read_page_tasks
 from console.environments.environment import Environment, TaskSpec
-from console.environments.hotpotqa.question_files import tasks_from_file
-from console.environments.hotpotqa.wikipedia import WIKI
+from console.environments.hotpotqa.corpus import WIKI
+from console.environments.hotpotqa.tasks import tasks_from_file
 from console.environments.webshop.site import list_site_tasks
 from console.errors import BadInput
 

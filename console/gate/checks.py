@@ -23,7 +23,7 @@ from sqlmodel import Session, col, func, select, update
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import store
-from console.gate.request import Asker, CheckRequest
+from console.gate.request import Asker, CheckRequest, GateDecision, Reason
 from console.gate.resolve import (
     STOPPED,
     WORDS,
@@ -35,9 +35,8 @@ from console.gate.resolve import (
     may_have_answer,
     resolve,
 )
-from console.gate.types import GateDecision, Reason
+from console.review.access import get_review_terms
 from console.review.resolution import feedback_to_agent
-from console.review.terms import get_review_terms
 from console.runs import is_current
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import digest

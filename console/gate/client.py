@@ -18,11 +18,10 @@ from console.gate import checks
 from console.gate.checks import Cancellation, CheckId, Wait
 from console.gate.policy.rules import MAX_DEADLINE_S, UNDO_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
-from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, Tightened, check_request
+from console.gate.request import MOST, ActionLike, Asker, CheckRequest, GateDecision, StepLike, Tightened, check_request
 from console.gate.served_console import ServedConsole
 from console.gate.store import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
-from console.gate.types import GateDecision
 from console.settings import Settings, settings
 
 

@@ -21,8 +21,8 @@ from sqlmodel import Session, col, delete, func, or_, select
 
 from console.errors import TooMany
 from console.gate.policy import CheckFacts
+from console.gate.policy.expression import NO_RESULTS, EarlierResult, EarlierResults
 from console.gate.policy.policy_store import PolicyVersion
-from console.gate.policy.results import NO_RESULTS, EarlierResult, EarlierResults
 from console.gate.policy.rules import LimitedAmount
 from console.gate.request import Asker, CheckRequest, Ruled, derive_task_id
 from console.runs.trajectory_rows import insert_row

@@ -17,11 +17,10 @@ from console.auth.people import roles_of
 from console.errors import Refused
 from console.gate.limits import check_facts, record_uses
 from console.gate.policy import Ruling, Then, policy_store
-from console.gate.request import CheckRequest, Ruled, state_terms
+from console.gate.request import CheckRequest, GateDecision, Reason, Ruled, state_terms
 from console.gate.store import FAILED, begin_action, find_person_asking, intent_of, set_outcome
-from console.gate.types import GateDecision, Reason
+from console.review.access import read_terms
 from console.review.resolution import Resolution, ResolutionReason, list_current_decisions, resolve_decisions
-from console.review.terms import read_terms
 from console.runs import is_current, run_options
 from console.trajectory import Outcome
 from storage import tables

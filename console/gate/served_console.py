@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from console.errors import BadInput, ConsoleError, Refused
 from console.gate.checks import Cancellation
 from console.gate.policy.rules import DEADLINE_S, UNDO_S
-from console.gate.request import CheckRequest
-from console.gate.types import GateDecision, Reason
+from console.gate.request import CheckRequest, GateDecision, Reason
 from console.review.edits import TOOL_SCHEMA
 
 if TYPE_CHECKING:

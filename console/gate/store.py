@@ -29,10 +29,9 @@ from console.errors import BadInput, Refused
 from console.gate.limits import refuse_run
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
-from console.gate.request import TOOL_HINTS, Asker, CheckRequest, Ruled
-from console.gate.types import Reason
+from console.gate.request import TOOL_HINTS, Asker, CheckRequest, Reason, Ruled
+from console.review.access import OTHERS
 from console.review.edits import TOOL_SCHEMA
-from console.review.terms import OTHERS
 from console.runs import run_options
 from console.runs.trajectory_rows import Prepared, insert_row, intend, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json

@@ -21,7 +21,7 @@ from console.gate.checks import Cancellation, Wait, find_ask, find_earlier_answe
 from console.gate.limits import check_facts, has_room, record_uses, refuse_waiting
 from console.gate.policy import Then, policy_store
 from console.gate.policy.rules import DEADLINE_S
-from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
+from console.gate.request import NOBODY, Asker, CheckRequest, GateDecision, Reason, Ruled, Tightened, bind_asker
 from console.gate.resolve import ANEW, STOPPED, OpenCheck, find_stored_answer
 from console.gate.store import (
     FAILED,
@@ -34,7 +34,6 @@ from console.gate.store import (
     store_answered,
     store_request,
 )
-from console.gate.types import GateDecision, Reason
 from console.gate.unchecked_values import NOT_BY_A_DETECTOR, explain_unchecked_value
 from console.runs import run_options
 from console.trajectory.checkpoints import Checkpoint

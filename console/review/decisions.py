@@ -18,7 +18,7 @@ from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
 from console.review import notes
-from console.review.access import OTHER_ITEM, refuse_stranger
+from console.review.access import OTHER_ITEM, ReviewTerms, get_review_terms, refuse_stranger
 from console.review.access import claim_item as claim_item
 from console.review.access import claim_most_urgent as claim_most_urgent
 from console.review.access import claim_next_item as claim_next_item
@@ -35,7 +35,6 @@ from console.review.decision_details import (
 )
 from console.review.edit_fields import list_changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
-from console.review.terms import ReviewTerms, get_review_terms
 from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest, pending_checkpoint

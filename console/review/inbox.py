@@ -16,7 +16,7 @@ from console import runs
 from console.auth import people
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop, ngettext
-from console.review.terms import read_undo_time
+from console.review.access import read_undo_time
 from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason

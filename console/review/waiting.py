@@ -1,9 +1,11 @@
-"""Agents that wait for a reviewer, and the number of items that the reviewer could be offered, over all runs."""
+"""Agents that wait for a reviewer, the number of items on offer, and the reviewer's own progress, over all runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from sqlalchemy import bindparam
 from sqlalchemy import select as sa_select
@@ -11,10 +13,11 @@ from sqlmodel import Session, col, select
 
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import MOST_COUNTED
+from console.runs import is_current
 from storage import tables
 from storage.queue.offers import LiveItem, count_open, list_live_items
 from storage.queue.transaction import Transaction
-from storage.tables import SlotStatus
+from storage.tables import DecisionKind, SlotStatus
 
 _MANY = 1_000
 _CLAIMED = select(tables.Slot.item_id).where(
@@ -89,3 +92,66 @@ def measure_offered(session: Session, run_ids: list[int], reviewer: str | None) 
         parts += [(run_id, trial, free, MOST_COUNTED)] if free else []
         parts.append((run_id, trial, free.replace("=", "<>"), left))
     return count_open(Transaction.joined(session), parts, reviewer)
+
+
+DAYS = 14
+"""The number of days with separate counts, including today."""
+_MOST = 100_000
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """The reviewer's current decisions in one run, the median time from claim to decision (s), and pending items."""
+
+    run: str
+    decisions: int = 0
+    agreed: int = 0
+    escalated: int = 0
+    seconds: float | None = None
+    pending: int = 0
+
+
+@dataclass(slots=True)
+class Progress:
+    """Decisions by day in UTC, the oldest day first, and by run; escalations are counted separately."""
+
+    days: dict[str, int] = field(default_factory=dict)
+    runs: list[RunProgress] = field(default_factory=list)
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions in all runs."""
+        return sum(one.decisions for one in self.runs)
+
+
+def measure_progress(session: Session, runs: Sequence[tables.Run], reviewer: str, now_ms: int) -> Progress:
+    """Measure the reviewer's progress in these runs; runs without a decision or a pending item are left out."""
+    today = datetime.fromtimestamp(now_ms / 1_000, UTC).date()
+    found = Progress({str(today - timedelta(days=days)): 0 for days in reversed(range(DAYS))})
+    decision, item = tables.Decision, tables.Item
+    ids = [run.id or 0 for run in runs]
+    statement = (
+        select(item.run_id, decision.decision, decision.claimed_ms, decision.decided_ms)
+        .join(item, col(item.id) == decision.item_id)
+        .where(col(item.run_id).in_(ids), decision.reviewer == reviewer, is_current())
+        .order_by(col(decision.id).desc())
+        .limit(_MOST)
+    )
+    by_run = {run.id or 0: RunProgress(run.name) for run in runs}
+    times: dict[int, list[int]] = {id: [] for id in by_run}
+    for run_id, kind, claimed_ms, decided_ms in session.exec(statement):
+        one = by_run[run_id]
+        if kind == DecisionKind.ESCALATE:
+            one.escalated += 1
+            continue
+        one.decisions += 1
+        one.agreed += kind == DecisionKind.APPROVE
+        times[run_id].append(decided_ms - claimed_ms)
+        day = str(datetime.fromtimestamp(decided_ms / 1_000, UTC).date())
+        if day in found.days:
+            found.days[day] += 1
+    for run_id, one in by_run.items():
+        one.pending = measure_offered(session, [run_id], reviewer)[0]
+        one.seconds = median(times[run_id]) / 1_000 if times[run_id] else None
+    found.runs = [one for one in by_run.values() if one.decisions or one.escalated or one.pending]
+    return found

@@ -20,8 +20,8 @@ from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
 from console.runs import ingest, removal
-from console.runs.run_lock import lock_run
 from console.runs.trajectory_rows import count_critical, insert_task
+from console.runs.workers import lock_run
 from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.queue.claims import withdraw_items

@@ -308,7 +308,7 @@ def _of_argument(name: str, value: str, named: frozenset[Effect]) -> frozenset[E
     if statements := list(_SQL.finditer(value)):
         return frozenset(_SQL_EFFECTS[statement.lastgroup or "read"] for statement in statements)
     if key in _CODE_NAMES:
-        return frozenset({Effect.RUN}) | code_effects(value)
+        return frozenset({Effect.RUN}) | frozenset(effect for effect, pattern in _CODE if pattern.search(value))
     if key in _COMMAND_NAMES or (key in ("argument", "input", "query") and Effect.RUN in named):
         return shell_effects(value) or frozenset({Effect.RUN})
     return frozenset()
@@ -319,11 +319,6 @@ _CODE = (
     (Effect.WRITE, re.compile(r"open\([^)\n]{1,200},\s*['\"][wax]|\.write_text\(|\.to_csv\(|fs\.writeFile")),
     (Effect.SEND, re.compile(r"\b(?:requests|httpx|axios)\.(?:post|put|patch)|smtplib|\.sendmail\(|socket\.connect")),
 )
-
-
-def code_effects(code: str) -> frozenset[Effect]:
-    """Return the effects of the direct calls in a piece of code, except RUN."""
-    return frozenset(effect for effect, pattern in _CODE if pattern.search(code))
 
 
 _MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})

@@ -25,7 +25,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection.routing import list_late_items
 from console.errors import Refused
 from console.runs import open_budgets, run_options, share_of
-from console.runs.run_lock import lock_run
+from console.runs.workers import lock_run
 from console.settings import settings
 from console.trajectory import Outcome
 from console.trials import apply_decisions, store

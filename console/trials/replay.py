@@ -19,8 +19,8 @@ from console.detection.batch import detect
 from console.errors import Refused
 from console.review.resolution import is_feedback, list_current_decisions, resolve_decisions
 from console.runs import current_decisions
-from console.runs.run_lock import lock_run
 from console.runs.trajectory_rows import TASK_COLUMNS, Prepared, insert_rows
+from console.runs.workers import lock_run
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine

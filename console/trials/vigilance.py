@@ -19,8 +19,8 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.analysis.statistics.capacity import Signals, estimate_sensitivity
 from console.analysis.statistics.estimates import show_intervals
-from console.analysis.statistics.signal_detection import Signals, estimate_sensitivity
 from console.auth import audit_log
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused

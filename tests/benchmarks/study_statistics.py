@@ -32,9 +32,9 @@ from console.analysis.statistics.contrasts import estimate_contrasts  # noqa: E4
 from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
 from console.studies.analysis.contrasts import SUCH_TASKS, estimate_planned  # noqa: E402
+from console.studies.design.allocation import KnownTask, stratify  # noqa: E402
 from console.studies.design.contrasts import PRIMARY, plan_rows, planned_contrasts  # noqa: E402
 from console.studies.design.power import Assumptions, get_compared_levels, power  # noqa: E402
-from console.studies.design.strata import KnownTask, stratify  # noqa: E402
 
 EFFECT = 0.15
 """By how much the share of right answers goes up, from a half."""

@@ -14,8 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.environments.hotpotqa import HOTPOTQA
-from console.environments.hotpotqa.question_files import tasks_from_file
-from console.environments.hotpotqa.wikipedia import split_sentences
+from console.environments.hotpotqa.corpus import split_sentences
+from console.environments.hotpotqa.tasks import tasks_from_file
 from console.environments.sources import with_source
 
 MOST_RESULTS = 9

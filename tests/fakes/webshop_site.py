@@ -13,8 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, unquote
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.reward import goal_of, reward
-from console.environments.webshop.tasks import tasks
+from console.environments.webshop.tasks import goal_of, reward, tasks
 from console.environments.webshop.world import list_sub_page_texts, search
 
 GOALS = tasks(11, 40)

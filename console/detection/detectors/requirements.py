@@ -24,8 +24,7 @@ from console.detection.detectors.shared.line_replies import (
     read_filled,
     read_listed,
 )
-from console.detection.detectors.shared.prompt_views import build_full_view
-from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
+from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, build_full_view, user_message
 from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments import environment

@@ -5,8 +5,7 @@ with the option `game` is one of ALFWorld's own games.
 """
 
 from console.environments.alfworld.games import GAME, GameWorld
-from console.environments.alfworld.tasks import tasks
-from console.environments.alfworld.world import HouseholdWorld
+from console.environments.alfworld.tasks import HouseholdWorld, tasks
 from console.environments.environment import Environment, TaskSpec, World
 
 

@@ -135,11 +135,6 @@ def list_contents(state: State, receptacle: str) -> list[str]:
     return [thing for thing in state.household.things if state.where.get(thing) == receptacle]
 
 
-def list_facing(state: State) -> list[str]:
-    """Return the names of the receptacles in front of the agent, in enumeration order."""
-    return [name for name, receptacle in state.household.receptacles.items() if receptacle.place == state.place]
-
-
 NOTHING_HAPPENS = "Nothing happens."
 MIDDLE = "You are in the middle of a room. Looking quickly around you, you see {seen}."
 
@@ -171,7 +166,7 @@ def look(state: State) -> str:
     """Describe the receptacles in front of the agent and the things beside them."""
     if state.place == MIDDLE_OF_THE_ROOM:
         return MIDDLE.format(seen="nothing")
-    before = list_facing(state)
+    before = [name for name, receptacle in state.household.receptacles.items() if receptacle.place == state.place]
     beside = [
         thing
         for thing, receptacle in state.where.items()

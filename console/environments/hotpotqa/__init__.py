@@ -4,8 +4,7 @@ The embedded edition is an encyclopedia of an invented world, or any file in Hot
 """
 
 from console.environments.environment import Environment
-from console.environments.hotpotqa.question_files import tasks_from_file
-from console.environments.hotpotqa.tasks import start, tasks
+from console.environments.hotpotqa.tasks import start, tasks, tasks_from_file
 from console.environments.hotpotqa.world import GO_BACK, STEP_CAP
 
 HOTPOTQA = Environment(

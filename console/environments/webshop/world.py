@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from console.environments.environment import TaskSpec, World, has_option
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.pages import item_text, results_text, start_text, sub_text
-from console.environments.webshop.reward import STOP_WORDS, goal_of, reward
+from console.environments.webshop.tasks import STOP_WORDS, goal_of, reward
 from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"

@@ -8,8 +8,7 @@ from functools import cache
 
 from sqlmodel import Session
 
-from console.auth.groups import list_groups
-from console.auth.people import Role, list_people, name_key, roles_of
+from console.auth.people import Role, list_groups, list_people, name_key, roles_of
 from console.gate.policy.expression import holds, result_tools
 from console.gate.policy.rules import LOOSENING, Policy, Rule, Then
 from console.trajectory.calls import name_segments

@@ -1,4 +1,7 @@
-"""Stored policies: their versions, the version for a check, and counts of allowed checks."""
+"""Stored policies: their versions, the version for a check, and counts of allowed checks.
+
+The policies of a database that a restore replaced also apply to a run until a person chooses the run's policy.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,18 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Select, bindparam, case, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy import text as sql_text
-from sqlmodel import Session, col, delete, func, select
+from sqlmodel import Session, col, delete, func, select, update
 
 from console import runs
 from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy import replaced
 from console.gate.policy.expression import result_tools
-from console.gate.policy.replaced import EVERYWHERE
 from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ruling, strictest
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
@@ -28,6 +30,44 @@ from console.runs.export.formats import iso
 from console.runs.maintenance import select_held
 from storage import tables
 from storage.tables import RunKind
+
+EVERYWHERE = "*"
+"""The key of the common policy in place of a run's name."""
+
+
+def list_replaced(session: Session, run: str) -> list[list[tables.ReplacedPolicy]]:
+    """Return the replaced versions that also apply to a run, one list for each restore.
+
+    A list has the run's own versions, newest first, then the common versions.
+    """
+    row = tables.ReplacedPolicy
+    common = col(row.run) == EVERYWHERE
+    statement = select(row).where(col(row.run).in_((run, EVERYWHERE)))
+    found = session.exec(statement.order_by(col(row.epoch), common, col(row.version).desc()))
+    lists = [list(rows) for _, rows in groupby(found, lambda one: one.epoch)]
+    unchosen = [rows for rows in lists if not any(one.run == run and one.chosen_ms is not None for one in rows)]
+    return [kept for rows in unchosen if (kept := [one for one in rows if one.chosen_ms is None])]
+
+
+def has_undecided(session: Session) -> bool:
+    """Return whether a person must still choose between the policies of a restored and a replaced database."""
+    row = tables.ReplacedPolicy
+    return session.exec(select(row.id).where(col(row.chosen_ms).is_(None)).limit(1)).first() is not None
+
+
+def choose(session: Session, run: str, now_ms: int) -> None:
+    """Record that a person chose the policy of this run, so that no replaced policy applies to the run now."""
+    row = tables.ReplacedPolicy
+    session.execute(update(row).where(col(row.run) == run, col(row.chosen_ms).is_(None)).values(chosen_ms=now_ms))
+    known = select(row.epoch).where(row.run == run)
+    if run != EVERYWHERE:
+        # The run used the common policy of these databases, which still applies to other runs.
+        for epoch in session.exec(select(row.epoch).where(col(row.epoch).not_in(known)).distinct()):
+            mark = row(
+                epoch=epoch, run=run, version=0, text="", digest="", author="", created_ms=now_ms, chosen_ms=now_ms
+            )
+            session.add(mark)
+
 
 BY_PATTERNS = "the gate's patterns"
 """The author of a policy that comes from the patterns of a run's first gate."""
@@ -102,7 +142,7 @@ def _first_for(rows: Iterable[Any], task: str | None) -> Any:
 
 def _replaced(session: Session, run: str, task: str | None, text: str) -> tuple[PolicyVersion, ...]:
     """Return the version of each replaced database for the task, except versions with the same text."""
-    found = [_first_for(rows, task) for rows in replaced.list_replaced(session, run)]
+    found = [_first_for(rows, task) for rows in list_replaced(session, run)]
     return tuple(
         PolicyVersion(one.id, one.version, one.text, one.author, one.created_ms, one.run != EVERYWHERE)
         for one in found
@@ -125,7 +165,7 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
     """
     if read_policy(text).rollout < 1 and not list_versions(session, run) and not list_versions(session, None):
         raise BadInput("No earlier version exists for the other tasks. Remove `rollout`.")
-    replaced.choose(session, run.name if run else EVERYWHERE, now_ms)
+    choose(session, run.name if run else EVERYWHERE, now_ms)
     return _append(session, run, text, author, now_ms)
 
 

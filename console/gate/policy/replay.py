@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from console.detection.detectors import Detector, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
-from console.gate.policy.results import EarlierResult, EarlierResults
+from console.gate.policy.expression import EarlierResult, EarlierResults
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
 from console.gate.unchecked_values import explain_unchecked_value
 from console.runs import patterns

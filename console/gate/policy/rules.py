@@ -15,9 +15,19 @@ from functools import cache, partial
 from zoneinfo import ZoneInfo
 
 from console.auth.audit_log import Door
-from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_tools
-from console.gate.policy.results import NO_RESULTS, EarlierResults, is_like, list_suffixes, names_suffix, names_tool
-from console.review.terms import OTHERS
+from console.gate.policy.expression import (
+    NO_HINTS,
+    NO_RESULTS,
+    EarlierResults,
+    ToolHints,
+    holds,
+    is_like,
+    list_suffixes,
+    names_suffix,
+    names_tool,
+    result_tools,
+)
+from console.review.access import OTHERS
 from console.trajectory.call_values import MAX_ARGUMENTS
 from console.trajectory.calls import ActionPart, Call, argument_text, name_suffixes, read_strictly
 from console.trajectory.checkpoints import is_critical
@@ -215,7 +225,9 @@ def strictest(found: Sequence[Ruling]) -> Ruling:
         deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
         who=_common_people(one.who for one in asking),
         doors=_common(one.doors for one in asking) or (),
-        undo_s=_longest_undo(asking),
+        undo_s=max(UNDO_S if one.undo_s is None else one.undo_s for one in asking)
+        if any(one.undo_s is not None for one in asking)
+        else None,
         widen=_latest_widening(asking),
     )
 
@@ -238,12 +250,6 @@ def _latest_widening(asking: Sequence[Ruling]) -> Widen | None:
         return None
     to = _common(each.to for each in widened)
     return Widen(max(each.after_s for each in widened), to) if to else None
-
-
-def _longest_undo(asking: Sequence[Ruling]) -> float | None:
-    if all(one.undo_s is None for one in asking):
-        return None
-    return max(UNDO_S if one.undo_s is None else one.undo_s for one in asking)
 
 
 def _decisions(asking: Sequence[Ruling]) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.analysis.statistics.uninspected import proportion_at_least
 from console.gate.policy import policy_store
+from console.gate.policy.expression import names_tool
 from console.gate.policy.replay import replay_policy
-from console.gate.policy.results import names_tool
 from console.gate.policy.rules import Policy, Rule, Then
 from console.language import counted
 from console.runs import is_current

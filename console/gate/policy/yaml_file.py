@@ -24,7 +24,7 @@ from console.auth.people import Role
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
 from console.gate.policy.rules import MAX_DEADLINE_S, UTC_NAME, Limit, Policy, PolicyMode, Rule, Then, Widen
-from console.review.terms import GROUP, ROLE
+from console.review.access import GROUP, ROLE
 from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
 MAX_TEXT = 65_536

@@ -14,9 +14,8 @@ from sqlmodel import Session, col, or_, select
 
 from console.auth.audit_log import Door
 from console.auth.people import roles_of
-from console.review.access import is_assigned_to_others, list_reviewable_runs
+from console.review.access import is_assigned_to_others, list_reviewable_runs, read_terms
 from console.review.notices.channels import channel_key, list_channels, read_run_ids
-from console.review.terms import read_terms
 from console.runs import is_current, outbox
 from console.runs.outbox import ITEM_CLOSED, ITEM_PENDING, ITEM_REMINDER
 from storage import tables

@@ -13,7 +13,7 @@ from console.environments import environment
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO
 from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.reward import Goal, goal_of, has_attribute, type_factor
+from console.environments.webshop.tasks import Goal, goal_of, has_attribute, type_factor
 from console.errors import BadInput, Unknown
 from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Label, Step

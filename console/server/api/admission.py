@@ -17,8 +17,8 @@ from console.auth import agents
 from console.auth.agents import KnownAgent
 from console.database import now_ms, reading, writing
 from console.gate.request import Asker
+from console.server.api.body import in_thread
 from console.server.api.errors import UNREACHABLE, problem
-from console.server.api.threads import in_thread
 from console.server.sign_in import wrong_tokens
 from storage.errors import StorageError
 

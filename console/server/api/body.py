@@ -1,20 +1,42 @@
-"""Request bodies: JSON up to 8 MB and files up to 200 MB; a larger body is refused while it is being received."""
+"""Request bodies: JSON up to 8 MB and files up to 200 MB; a larger body is refused while it is being received.
+
+The API's blocking work runs in threads of its own, so that the event loop and pages do not wait for a query or a
+detector. FastAPI's threads also serve the console's pages.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import orjson
+from anyio import CapacityLimiter, to_thread
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 32
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call the function in one of the API's threads and return its result."""
+    return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=_limiter())
+
+
+@lru_cache(maxsize=1)
+def _limiter() -> CapacityLimiter:
+    return CapacityLimiter(_THREADS)
+
 
 JSON_LIMIT = 8 * 2**20
 FILE_LIMIT = 200 * 2**20

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Response
 from console.database import now_ms, reading
 from console.review.notices.health import count_reviews, measure_health
 from console.server.api.admission import refuse_agents
+from console.server.api.body import in_thread
 from console.server.api.errors import refusals
-from console.server.api.threads import in_thread
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

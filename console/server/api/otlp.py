@@ -18,9 +18,8 @@ from console.detection.detectors import detector
 from console.errors import TooMany
 from console.runs import get, live_traces
 from console.runs.live_traces import Received
-from console.server.api.body import read_limited
+from console.server.api.body import in_thread, read_limited
 from console.server.api.errors import refusals
-from console.server.api.threads import in_thread
 from console.server.sign_in.wrong_tokens import address_of
 
 router = APIRouter()

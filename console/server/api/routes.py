@@ -17,16 +17,15 @@ from console.auth.audit_log import By, Door, acting
 from console.database import database_url, now_ms, reading
 from console.errors import BadInput
 from console.gate import checks as gate_checks
-from console.gate.policy import replaced
+from console.gate.policy import policy_store
 from console.runs import ingest
 from console.runs.log_reading import FileReport
 from console.server import shutdown
 from console.server.api import checks, metrics, otlp
 from console.server.api.admission import Admission, refuse_agents
-from console.server.api.body import as_file
+from console.server.api.body import as_file, in_thread
 from console.server.api.errors import HANDLERS, refusals
 from console.server.api.schema import FileImported, Health, Imported, Readiness
-from console.server.api.threads import in_thread
 from console.server.sign_in.wrong_tokens import address_of
 from storage.errors import StorageError
 from storage.migrations import head, revision
@@ -144,7 +143,7 @@ def _find_problems() -> list[str]:
         if (found := revision(database_url())) != head():
             return [f"The database has the schema {found}, but this console needs {head()}: inferact db upgrade"]
         with reading() as session:
-            undecided = replaced.has_undecided(session)
+            undecided = policy_store.has_undecided(session)
     except (DBAPIError, StorageError) as away:
         _log.error("The database is unreachable: %s", away)
         return ["The database is unreachable; the log has the cause."]

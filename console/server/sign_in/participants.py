@@ -25,7 +25,7 @@ from console.studies.design.formatted_text import format_html
 from console.studies.sessions import joining
 from console.studies.sessions.joining import Arrival
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.page_events import keep_events
+from console.studies.sessions.steps import keep_events
 from storage import tables
 
 _HOME = "/participate"

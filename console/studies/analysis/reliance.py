@@ -16,7 +16,7 @@ from console.language import counted
 from console.studies.analysis.format import by_figure, format_signed, lower_first, over, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
-from console.studies.results.data_dictionary import FACTOR
+from console.studies.results.csv_files import FACTOR
 
 _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"

@@ -15,7 +15,7 @@ from console.studies.analysis.format import list_names, name_reviewers
 from console.studies.analysis.frames import ALL, Frames, cells, get_judged, groups, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design import FACTORS
-from console.studies.results.data_dictionary import FACTOR
+from console.studies.results.csv_files import FACTOR
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
 _SAME = 1e-9

@@ -17,12 +17,10 @@ from console.studies.analysis.frames import Frames
 from console.studies.design import Design
 from console.studies.design.allocation import plan_all
 from console.studies.design.model import instruments_of
-from console.studies.design.osf import osf_preregistration
-from console.studies.design.preregistration import preregistration
+from console.studies.design.preregistration import osf_preregistration, preregistration
 from console.studies.design.yaml_file import dump
 from console.studies.report import statements
-from console.studies.report.flow_chart import flow_svg
-from console.studies.report.html import ReportStamp, asset, html, report_sentences
+from console.studies.report.html import ReportStamp, asset, flow_svg, html, report_sentences
 from console.studies.results import csv_files, data_versions
 from console.studies.sessions import lifecycle
 from storage import tables

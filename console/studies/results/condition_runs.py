@@ -11,7 +11,7 @@ import pandas as pd
 from sqlmodel import Session, col, select
 
 from console.errors import Unknown
-from console.studies.results.data_dictionary import coerce, fields
+from console.studies.results.csv_files import coerce, fields
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind
 

@@ -16,7 +16,7 @@ from console.runs import is_current
 from console.runs.export.query import next_id, next_outcome, next_score, reasons_sent
 from console.studies.results.adjudication import Of, checkpoint_key, gold_labels, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
-from console.studies.sessions.page_events import CLOSED
+from console.studies.sessions.steps import CLOSED
 from console.trials.evasion import read_blind_labels
 from storage.tables import ProbePurpose, Table
 

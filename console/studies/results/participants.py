@@ -16,11 +16,10 @@ from console.studies.design.instruments import Instrument, score, score_answer, 
 from console.studies.design.model import instruments_of
 from console.studies.design.part import PILOT, breaks
 from console.studies.results.condition_runs import PEOPLE, condition_runs, kind_of, practice, tidy
-from console.studies.results.data_dictionary import table_of
+from console.studies.results.csv_files import table_of
 from console.studies.results.decisions import decisions
 from console.studies.sessions.joining import pseudonymize
-from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.pilot import PilotState, read_pilot
+from console.studies.sessions.lifecycle import PilotState, design_of, read_pilot
 from console.studies.sessions.stages import NOT_IN, TURNED_AWAY, ParticipantStage
 from storage import tables
 from storage.tables import ParticipantKind, ProbePurpose, StudyStatus, Table

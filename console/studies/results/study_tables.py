@@ -16,7 +16,7 @@ from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
 from console.studies.results.adjudication import gold_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy
-from console.studies.results.data_dictionary import table_of
+from console.studies.results.csv_files import table_of
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import DecisionKind, RunKind, Table

@@ -28,7 +28,7 @@ from console.language import _, gettext_noop
 from console.review import decisions
 from console.review.blinding import HIDDEN
 from console.runs import RunOptions, is_current, run_options
-from console.runs.run_lock import lock_run
+from console.runs.workers import lock_run
 from console.studies.design import Design, varied_factors
 from console.studies.design.factors import is_unattended, study_threshold, view
 from console.studies.sessions import next_item, study_tasks

@@ -24,8 +24,7 @@ from console.studies.design.model import IntakeQuestion
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import outside_id_in
 from console.studies.sessions.answering import check_answer
-from console.studies.sessions.lifecycle import design_of, get
-from console.studies.sessions.pilot import refuse_beyond_pilot
+from console.studies.sessions.lifecycle import design_of, get, refuse_beyond_pilot
 from console.studies.sessions.stages import (
     NOT_IN,
     ORDER,

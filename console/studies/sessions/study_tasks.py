@@ -18,8 +18,8 @@ from console.environments.environment import TaskSpec
 from console.errors import BadInput, Refused
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions, task_count
+from console.studies.design.allocation import KnownTask
 from console.studies.design.model import SCRIPTED
-from console.studies.design.strata import KnownTask
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, is_critical
 from console.trials.play import find_outcome

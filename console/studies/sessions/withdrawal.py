@@ -15,12 +15,11 @@ from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.language import _
 from console.runs.removal import remove_answers
-from console.runs.run_lock import lock_run
 from console.runs.trajectory_rows import task_spec
+from console.runs.workers import lock_run
 from console.studies.sessions import joining, next_item
 from console.studies.sessions.answering import delete_answers
-from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.pilot import WITHDREW
+from console.studies.sessions.lifecycle import WITHDREW, design_of
 from console.studies.sessions.stages import ParticipantStage, list_assignments, lock_participant, random_letters
 from console.studies.sessions.steps import list_own_runs
 from console.trajectory import Outcome

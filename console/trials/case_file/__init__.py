@@ -4,5 +4,12 @@ The page contains the run's audit chain with every event. A script in the page a
 again. Each written file is recorded in the audit log with its digest, so that a changed file is not mistaken for it.
 """
 
-from console.trials.case_file.contents import CaseFile, Section, gather
-from console.trials.case_file.writing import CheckedFile, check_case_file, make_case_file, write_case_file
+from console.trials.case_file.contents import (
+    CaseFile,
+    CheckedFile,
+    Section,
+    check_case_file,
+    gather,
+    make_case_file,
+    write_case_file,
+)

@@ -16,7 +16,7 @@ from sqlmodel import Session, select
 
 from console import runs
 from console.actors import ActorView, actor, autoplan
-from console.actors.asking import connect_chosen_model
+from console.actors.replies import connect_chosen_model
 from console.database import now_ms, reading, writing
 from console.environments.environment import TaskSpec
 from console.errors import BadInput

@@ -11,7 +11,7 @@ from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.access import list_reviewable_runs
 from console.review.capacity import describe_own_capacity
 from console.review.feedback_counts import FeedbackTally
-from console.review.own_progress import Progress, measure_progress
+from console.review.waiting import Progress, measure_progress
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs

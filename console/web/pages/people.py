@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from console.auth import agents, audit_log, groups, invitations, people, sessions
+from console.auth import agents, audit_log, invitations, people, sessions
 from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
@@ -99,7 +99,7 @@ def show_groups() -> None:
     """Draw the groups of people, which rules of a policy can name, and the form that changes a group."""
     st.header("Groups", anchor=False)
     with reading() as session:
-        known = groups.list_groups(session)
+        known = people.list_groups(session)
         names = [one.name for one in people.list_people(session) if one.disabled_ms is None]
     if known:
         rows = [{"group": group, "members": ", ".join(members)} for group, members in known.items()]
@@ -190,9 +190,9 @@ def _disable(name: str) -> None:
 def _save_group(name: str, members: list[str]) -> None:
     with writing() as session:
         people.refuse_beyond(_present(), (Role.ADMIN,), None)
-        before = groups.list_members(session, name)
+        before = people.list_members(session, name)
         gone = [one for one in before if one not in members]
-        groups.change_group(session, name, now_ms(), add=members, remove=gone)
+        people.change_group(session, name, now_ms(), add=members, remove=gone)
     finish(f"Saved group {name} with {counted(len(members), 'member')}." if members else f"Deleted group {name}.")
 
 

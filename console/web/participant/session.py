@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from console.database import reading
 from console.language import _
-from console.studies.sessions import joining, page_events
+from console.studies.sessions import joining, steps
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
 from console.web.review.own_items import in_words
@@ -54,10 +54,10 @@ def current_participant() -> tables.Participant | None:
     return participant
 
 
-@st.fragment(run_every=page_events.SIGNAL_S)
+@st.fragment(run_every=steps.SIGNAL_S)
 def signal_presence(participant: tables.Participant) -> None:
     """Signal every few seconds that a page of the participant is open."""
-    page_events.note_signal(participant)
+    steps.note_signal(participant)
 
 
 def sign_out_participant() -> None:

@@ -12,7 +12,6 @@ from console.language import _, gettext_noop
 from console.review import blinding, decisions
 from console.studies.design import Design
 from console.studies.sessions import steps
-from console.studies.sessions.page_events import IDLE_S
 from console.studies.sessions.position import (
     AtBreak,
     AtEnd,
@@ -26,6 +25,7 @@ from console.studies.sessions.position import (
     InRound,
 )
 from console.studies.sessions.stages import ParticipantStage
+from console.studies.sessions.steps import IDLE_S
 from console.studies.sessions.withdrawal import withdraw
 from console.trajectory import Label
 from console.web.participant import session

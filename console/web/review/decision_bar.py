@@ -11,9 +11,9 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, digits, gettext_noop
 from console.review import decisions
+from console.review.access import get_review_terms
 from console.review.decision_details import list_reasons, reason_code, reason_text, takes_marks
 from console.review.resolution import is_judgement_only
-from console.review.terms import get_review_terms
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, question_fields, shortcuts, step_marks

@@ -15,7 +15,7 @@ from console.database import Session, reading
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
 from console.review import decisions
-from console.studies.sessions import joining, page_events, steps
+from console.studies.sessions import joining, steps
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import refusal_words
 from storage import tables
@@ -69,7 +69,7 @@ def get_open_claim(session: Session, item: int, identity: Identity) -> tuple[Cla
     """Like `own_claim`, for functions that change data: also raise Refused if the study is not running."""
     if identity.has(Role.PARTICIPANT):
         participant = _participant(session)
-        page_events.note_signal(participant)
+        steps.note_signal(participant)
         steps.refuse_late(session, participant)
     return own_claim(session, item, identity)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth import groups, people
+from console.auth import people
 from console.auth.audit_log import acting
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.review import access
-from console.review.terms import GROUP
+from console.review.access import GROUP
 from console.web.flash import flash
 from console.web.sign_in import by_browser
 from console.web.widgets.messages import refusal_words
@@ -26,7 +26,7 @@ def reviewers_form(run: tables.Run) -> None:
     with reading() as session:
         chosen = access.list_access(session, run)
         known = [person.name for person in people.list_people(session) if person.disabled_ms is None]
-        known += [f"{GROUP}{name}" for name in groups.list_groups(session)]
+        known += [f"{GROUP}{name}" for name in people.list_groups(session)]
     key = f"reviewers-{run.id}"
     st.multiselect(
         "People and groups who review this run",

@@ -14,7 +14,7 @@ from console.database import now_ms, reading
 from console.language import counted
 from console.runs.export.formats import as_csv
 from console.studies.sessions import joining, lifecycle, simulated
-from console.studies.sessions.pilot import read_pilot
+from console.studies.sessions.lifecycle import read_pilot
 from console.studies.sessions.progress import Row, read_board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw

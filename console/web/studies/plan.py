@@ -17,11 +17,10 @@ from console.errors import BadInput
 from console.language import counted
 from console.runs.export.formats import as_csv
 from console.studies.design import FACTORS, Design, PlannedCondition, balance, conditions, task_count, varied_factors
-from console.studies.design.allocation import promise
+from console.studies.design.allocation import Known, block_rows, describe_blocks, promise
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.power import Assumptions, Power, power
 from console.studies.design.preregistration import ALLOCATION_COLUMNS, allocation_rows, preregistration
-from console.studies.design.strata import Known, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
 from console.web.flash import refusals_shown

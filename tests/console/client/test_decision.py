@@ -3,8 +3,8 @@
 import pytest
 from inferact_client.decision import CONSOLE_SAYS, Decision
 
+from console.gate.request import Reason
 from console.gate.resolve import WORDS
-from console.gate.types import Reason
 
 
 @pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.BUDGET_SPENT, Reason.CANCELLED, Reason.DETECTOR_FAILED])

@@ -1,6 +1,6 @@
 """The journal of the gateway: what an earlier process began, and what the console did not get."""
 
-from inferact_client.mcp_gateway.journal import UNKNOWN_RESULT, Journal
+from inferact_client.mcp_gateway.tasks import UNKNOWN_RESULT, Journal
 
 
 def test_next_process_knows_what_began_and_what_was_not_reported(tmp_path):

@@ -3,7 +3,7 @@
 from console import runs
 from console.database import now_ms, reading, writing
 from console.detection import audit_draws, certificate
-from console.gate.types import Reason
+from console.gate.request import Reason
 from console.review.resolution import is_judgement_only
 from storage import tables
 

@@ -5,7 +5,7 @@ from sqlmodel import select
 
 from console.database import reading
 from console.gate import Gate
-from console.gate.types import Reason
+from console.gate.request import Reason
 from console.review.presentation import Flag
 from storage import tables
 from tests.injections import INJECTIONS, Injection

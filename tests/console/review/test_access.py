@@ -6,7 +6,7 @@ from sqlmodel import select, update
 
 from console import runs
 from console.auth import people
-from console.auth.groups import change_group
+from console.auth.people import change_group
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import Gate

@@ -4,7 +4,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
-from console.review.own_progress import DAYS, measure_progress
+from console.review.waiting import DAYS, measure_progress
 from console.runs import ingest
 from storage import tables
 from tests.logs import purchase, write_log

@@ -7,7 +7,7 @@ from sqlalchemy import create_engine, text
 from sqlmodel import col, select, update
 
 from console import runs
-from console.auth import groups, people, sessions
+from console.auth import people, sessions
 from console.auth.audit_log import By, Door, acting
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
@@ -57,7 +57,7 @@ def shop(url, tmp_path):
         with writing() as session:
             person = people.add_person(session, NAME, [people.Role.REVIEWER], now_ms())
             sessions.open_session(session, person, now_ms(), browser="Firefox", address="203.0.113.7")
-            groups.change_group(session, "finance", now_ms(), add=[NAME])
+            people.change_group(session, "finance", now_ms(), add=[NAME])
             add_note(session, claimed.item_id, NAME, "I doubt this.", now_ms())
             maintenance.tag_run(session, runs.get(session, "shop"), ["pilot"], [], now_ms())
             access.set_access(session, runs.get(session, "shop"), [NAME], now_ms())

@@ -16,7 +16,7 @@ from console.gate import Gate
 from console.review import decisions
 from console.review.decisions import ReviewDecision
 from console.runs import ingest, workers
-from console.runs.run_lock import lock_run
+from console.runs.workers import lock_run
 from console.settings import settings
 from console.trials import start
 from console.trials.engine import resume

@@ -14,7 +14,7 @@ from console.actors import Actor, Move
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.runs import maintenance
-from console.runs.run_lock import lock_run
+from console.runs.workers import lock_run
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage import tables

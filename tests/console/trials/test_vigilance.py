@@ -6,7 +6,7 @@ from scipy import stats
 from sqlmodel import select
 
 from console import runs
-from console.analysis.statistics.signal_detection import Signals, estimate_sensitivity
+from console.analysis.statistics.capacity import Signals, estimate_sensitivity
 from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch, certificate

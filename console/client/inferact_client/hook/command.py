@@ -115,7 +115,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from inferact_client.hook.canary import list_problems
+    from inferact_client.hook.settings_file import list_problems
 
     failed = 0
     for host in _chosen(options):

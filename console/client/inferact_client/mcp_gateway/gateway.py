@@ -19,11 +19,9 @@ from inferact_client.errors import CheckRefused, ClientError
 from inferact_client.gate import Gate
 from inferact_client.mcp_gateway.held import HeldChecks
 from inferact_client.mcp_gateway.http_tools import HttpTools
-from inferact_client.mcp_gateway.journal import Journal
-from inferact_client.mcp_gateway.pass_through import pass_through
 from inferact_client.mcp_gateway.servers_file import GatewaySpec
-from inferact_client.mcp_gateway.tasks import AgentTask, AgentTasks
-from inferact_client.mcp_gateway.upstream import ServerAway, Upstream, definition_digest
+from inferact_client.mcp_gateway.tasks import AgentTask, AgentTasks, Journal
+from inferact_client.mcp_gateway.upstream import ServerAway, Upstream, definition_digest, pass_through
 
 STILL_WAITING = (
     "Still waiting for a person to decide about this call; it has not run. Call the tool again with the same "

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 from console.detection.detectors.shared import reference_parsing, reply_parsing
-from console.detection.detectors.shared.prompt_views import PromptView
-from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
+from console.detection.detectors.shared.query_cache import ModelCall, PromptView, QueryCache, user_message
 from console.detection.detectors.shared.reply_parsing import REFERENCE, read_form
 from console.detection.detectors.shared.reply_verdict import compute_vote_share, unparsed_verdict
 from console.detection.detectors.verdict import Verdict

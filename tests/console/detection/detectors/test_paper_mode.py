@@ -8,7 +8,7 @@ import pytest
 
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.detection.detectors.shared.prompt_views import build_masked_view
+from console.detection.detectors.shared.query_cache import build_masked_view
 from console.detection.verdicts import find_setup
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind

@@ -18,8 +18,7 @@ from console.environments.alfworld.household import (
     initial_state,
 )
 from console.environments.alfworld.rules import perform
-from console.environments.alfworld.tasks import furnish, task_setup
-from console.environments.alfworld.world import is_reached
+from console.environments.alfworld.tasks import furnish, is_reached, task_setup
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

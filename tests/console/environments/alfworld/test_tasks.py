@@ -4,8 +4,7 @@ import pytest
 
 from console.environments import environment
 from console.environments.alfworld.household import ADJOINING, FURNITURE, HOLDS, THINGS, initial_state
-from console.environments.alfworld.tasks import WORDINGS, furnish, task_setup, tasks
-from console.environments.alfworld.world import is_reached
+from console.environments.alfworld.tasks import WORDINGS, furnish, is_reached, task_setup, tasks
 from tests.later import Later
 from tests.oracles import tidying
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from console.environments import environment
 from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, initial_state
 from console.environments.alfworld.rules import COMMANDS, perform
-from console.environments.alfworld.tasks import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, TaskSetup
-from console.environments.alfworld.world import is_reached
+from console.environments.alfworld.tasks import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, TaskSetup, is_reached
 from tests.later import Later
 
 KINDS = ("countertop", "diningtable", "fridge", "microwave", "sinkbasin")

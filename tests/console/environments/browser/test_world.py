@@ -12,7 +12,7 @@ from sqlmodel import select
 from console.actors import Actor, Move, introspective
 from console.database import reading
 from console.environments.browser import BROWSER
-from console.environments.browser.pages import list_page_tasks
+from console.environments.browser.world import list_page_tasks
 from console.environments.sources import with_source
 from console.errors import BadInput, UnreadableFile
 from console.trajectory import from_json

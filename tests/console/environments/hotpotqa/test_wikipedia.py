@@ -8,7 +8,7 @@ import pytest
 
 from console.environments.environment import WorldUnavailable
 from console.environments.hotpotqa import HOTPOTQA
-from console.environments.hotpotqa.wikipedia import WIKI, split_sentences, wiki_of
+from console.environments.hotpotqa.corpus import WIKI, split_sentences, wiki_of
 from console.environments.sources import with_source
 from console.settings import settings
 from console.trajectory import Step, Trajectory

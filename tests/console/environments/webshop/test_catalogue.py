@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from console.environments.webshop.catalogue import catalogue, list_kinds, without_article
-from console.environments.webshop.reward import ALIKE, has_attribute, token_set_ratio
+from console.environments.webshop.tasks import ALIKE, has_attribute, token_set_ratio
 
 DIGEST = """
 import hashlib

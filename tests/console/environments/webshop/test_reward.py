@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.reward import (
+from console.environments.webshop.tasks import (
     Goal,
     common_subsequence,
     goal_of,
     has_attribute,
     ratio,
     reward,
+    tasks,
     token_set_ratio,
     type_factor,
 )
-from console.environments.webshop.tasks import tasks
 from console.errors import BadInput
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from console.environments.environment import TaskSpec
 from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue, list_kinds
-from console.environments.webshop.reward import goal_of, reward
-from console.environments.webshop.tasks import InstructionParts, instruction, tasks
+from console.environments.webshop.tasks import InstructionParts, goal_of, instruction, reward, tasks
 from console.environments.webshop.world import search
 from console.errors import BadInput
 from tests.later import Later

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.auth import groups, people
+from console.auth import people
 from console.auth.people import Role
 from console.database import writing
 from console.gate.policy import CheckFacts, Then, read_policy, ruling
@@ -97,7 +97,7 @@ def test_the_people_of_a_database_are_the_enabled_ones_with_their_roles_and_grou
     with writing() as session:
         for name, role in {"Ada": Role.ADMIN, "Bo": Role.REVIEWER, "Eve": Role.RESEARCHER}.items():
             people.add_person(session, name, [role], 0)
-        groups.change_group(session, "Finance", 0, add=["Ada", "Eve"])
+        people.change_group(session, "Finance", 0, add=["Ada", "Eve"])
         people.disable(session, people.get_person(session, "Eve"), 1)
         known = list_known_people(session)
     assert known == {"ada": {"admin", "reviewer", "group:finance"}, "bo": {"reviewer"}}

@@ -10,9 +10,9 @@ from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.gate.checks import Wait
 from console.gate.policy import CheckFacts, read_policy, ruling
+from console.gate.policy.expression import EarlierResult, EarlierResults
 from console.gate.policy.lint import list_warnings
 from console.gate.policy.replay import replay_policy, run_cases
-from console.gate.policy.results import EarlierResult, EarlierResults
 from console.runs.trajectory_rows import insert_rows, prepare
 from console.trajectory import Step, Trajectory
 from storage import tables

@@ -5,14 +5,14 @@ import json
 import pytest
 from sqlmodel import select
 
-from console.auth import agents, groups, people
+from console.auth import agents, people
 from console.auth.people import Role
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.gate import Reason
 from console.gate.policy import CheckFacts, read_policy, ruling
 from console.gate.request import Asker
-from console.review.terms import get_review_terms
+from console.review.access import get_review_terms
 from storage import tables
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
@@ -24,7 +24,7 @@ def known(url):
     with writing(url) as session:
         for name, role in {"Ada": "reviewer", "Bob": "researcher", "Cyd": "reviewer", "Root A": "admin"}.items():
             people.add_person(session, name, [Role(role)], 0)
-        groups.change_group(session, "finance", 0, add=["Ada", "Bob"])
+        people.change_group(session, "finance", 0, add=["Ada", "Bob"])
 
     def agent(owner):
         with writing(url) as session:
@@ -95,8 +95,8 @@ def test_in_process_the_agent_may_have_the_name_of_a_person(make_gate, url, know
 def test_members_are_those_of_the_moment(make_gate, url, known):
     ask(make_gate, "[group:finance]", known)
     with writing(url) as session:
-        groups.change_group(session, "Finance", 0, add=["Cyd"], remove=["Bob"])
-        assert groups.list_groups(session) == {"finance": ["Ada", "Cyd"]}
+        people.change_group(session, "Finance", 0, add=["Cyd"], remove=["Bob"])
+        assert people.list_groups(session) == {"finance": ["Ada", "Cyd"]}
     assert may_decide(url) == ["Ada", "Cyd"]
 
 
@@ -105,7 +105,7 @@ def test_person_who_is_no_member_cannot_be_removed(url, known):
         writing(url) as session,
         pytest.raises(BadInput, match=r"Cyd is not a member of group finance. Name a member: Ada"),
     ):
-        groups.change_group(session, "finance", 0, remove=["Cyd"])
+        people.change_group(session, "finance", 0, remove=["Cyd"])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from console.database import writing
-from console.gate.policy.replaced import choose
+from console.gate.policy.policy_store import choose
 from console.server.api.routes import API
 from storage.tables import ReplacedPolicy
 

@@ -1,7 +1,7 @@
 """The plan in the fields of the OSF Preregistration template."""
 
 from console.studies.design import Design, plan_all, power
-from console.studies.design.osf import osf_fields, osf_preregistration
+from console.studies.design.preregistration import osf_fields, osf_preregistration
 
 FIELDS = [
     "Title", "Description", "Hypotheses", "Study type", "Blinding", "Study design", "Randomization", "Existing data",

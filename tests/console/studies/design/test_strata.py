@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from console.studies.design import Design, allocate
+from console.studies.design.allocation import KnownTask, block_rows, describe_blocks, stratify
 from console.studies.design.preregistration import preregistration
-from console.studies.design.strata import KnownTask, block_rows, describe_blocks, stratify
 
 DESIGN = Design(
     name="pilot",

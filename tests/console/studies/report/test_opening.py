@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from console.studies.design.model import Participants
-from console.studies.report.flow_chart import flow_svg
+from console.studies.report.html import flow_svg
 from console.studies.report.statements import deviations, flow
 
 NOON = pd.Timestamp("2026-01-01T12:00:00Z")

@@ -3,7 +3,7 @@
 import pytest
 
 from console.studies.results import TABLES
-from console.studies.results.data_dictionary import FRAMES, fields, table
+from console.studies.results.csv_files import FRAMES, fields, table
 
 
 def test_every_table_has_its_columns_in_the_dictionary():

@@ -12,7 +12,7 @@ from console.studies.results import csv_files
 from console.studies.results.participants import allocation, ids_in, participants, payments
 from console.studies.sessions import answering, joining
 from console.studies.sessions.joining import Arrival
-from console.studies.sessions.page_events import keep_events
+from console.studies.sessions.steps import keep_events
 
 
 def test_places_that_somebody_has_are_told_without_what_brings_them_back(read):

@@ -2,7 +2,7 @@
 
 from console import database
 from console.studies.design import sample_tasks
-from console.studies.design.strata import block_rows
+from console.studies.design.allocation import block_rows
 from console.studies.design.yaml_file import example, load
 from console.studies.sessions import lifecycle, study_tasks
 

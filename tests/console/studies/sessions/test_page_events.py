@@ -5,8 +5,8 @@ import pytest
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.studies import results
-from console.studies.sessions import joining, page_events, steps
-from console.studies.sessions.page_events import keep_events
+from console.studies.sessions import joining, steps
+from console.studies.sessions.steps import keep_events
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 
@@ -51,7 +51,7 @@ def held(study, walk):
 
 def signals(place, *at_ms):
     for at in at_ms:
-        page_events.note_signal(place.participant, at)
+        steps.note_signal(place.participant, at)
 
 
 def decided(made, place, at_ms):
@@ -86,7 +86,7 @@ def test_where_nothing_was_heard_yet_the_last_drawn_page_counts(study, walk):
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: getattr(place, "claim", None) is not None)
     later = now_ms() + 3 * MINUTE_MS
-    page_events.note_signal(place.participant, later)
+    steps.note_signal(place.participant, later)
     took, closed = decided(made, place, later + 1_000)
     assert closed == pytest.approx(3 * MINUTE_MS, abs=2_000)
     assert took == pytest.approx(1_000, abs=2_000)
@@ -95,9 +95,9 @@ def test_where_nothing_was_heard_yet_the_last_drawn_page_counts(study, walk):
 def test_what_is_known_of_closed_pages_goes_with_its_participant(held, rows):
     _, place, began = held
     signals(place, began, began + 5 * MINUTE_MS)
-    assert [row.subject for row in rows(tables.Event, tables.Event.kind == page_events.CLOSED)]
+    assert [row.subject for row in rows(tables.Event, tables.Event.kind == steps.CLOSED)]
     withdraw(place.participant.id)
-    kept = rows(tables.Event, tables.Event.kind == page_events.CLOSED)
+    kept = rows(tables.Event, tables.Event.kind == steps.CLOSED)
     assert all(row.detail in (None, "", "{}", "null") for row in kept)
 
 
@@ -106,4 +106,4 @@ def test_nobody_is_away_who_holds_nothing(study, rows):
     person = joining.join(made.join_code)
     place = steps.find_position(person.id)
     signals(place, now_ms(), now_ms() + 5 * MINUTE_MS)
-    assert rows(tables.Event, tables.Event.kind == page_events.CLOSED) == []
+    assert rows(tables.Event, tables.Event.kind == steps.CLOSED) == []

@@ -7,8 +7,8 @@ from console.database import reading
 from console.errors import BadInput, Refused
 from console.studies import results
 from console.studies.design import Design
-from console.studies.design.osf import osf_fields
-from console.studies.sessions import joining, lifecycle, pilot, withdrawal
+from console.studies.design.preregistration import osf_fields
+from console.studies.sessions import joining, lifecycle, withdrawal
 
 SMALL = {"tasks": 1, "trials": 1, "budget": None, "factors": {}, "participants": {"human": 5}}
 
@@ -25,7 +25,7 @@ def joined(study, walk=None):
 def state(study):
     """The pilot's state."""
     with reading() as session:
-        return pilot.read_pilot(session, study, lifecycle.design_of(study))
+        return lifecycle.read_pilot(session, study, lifecycle.design_of(study))
 
 
 def test_others_join_after_the_pilot_and_its_people_are_left_out(study, walk, rows):

@@ -18,7 +18,7 @@ from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
 from console.studies.sessions import joining, steps
 from console.studies.sessions.joining import Arrival, pseudonymize
-from console.studies.sessions.page_events import keep_events
+from console.studies.sessions.steps import keep_events
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from storage.check import check

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.auth import agents, groups, invitations, people, sessions
+from console.auth import agents, invitations, people, sessions
 from console.auth.invitations import read_invitation
 from console.auth.people import Role, roles_of
 from console.database import now_ms, reading, writing
@@ -156,18 +156,18 @@ def test_only_an_admin_edits_groups_and_deletes_them(open_page):
 
     at = open_page("people", role="admin")
     with writing() as session:
-        groups.change_group(session, "finance", now_ms(), add=["Rosa"])
+        people.change_group(session, "finance", now_ms(), add=["Rosa"])
     at = at.run()
     at.selectbox(key="group_name").select("finance").run()
     assert members(at).value == ["Rosa"]
     members(at).set_value(["Rosa", "Sam"]).run()
     at = press(at, "Save group")
     with reading() as session:
-        assert groups.list_groups(session) == {"finance": ["Rosa", "Sam"]}
+        assert people.list_groups(session) == {"finance": ["Rosa", "Sam"]}
     assert "“finance”" in audit()[0]
     press(at, "Delete group")
     with reading() as session:
-        assert groups.list_groups(session) == {}
+        assert people.list_groups(session) == {}
 
 
 def test_the_state_of_each_invitation_is_listed(open_page, words):

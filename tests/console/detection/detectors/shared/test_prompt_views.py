@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.detection.detectors.shared.prompt_views import build_full_view, build_masked_view
+from console.detection.detectors.shared.query_cache import build_full_view, build_masked_view
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
