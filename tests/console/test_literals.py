@@ -43,8 +43,9 @@ ALLOWED = {
     "console/web/widgets/browser.py": {"set_cookie"},
     "console/studies/sessions/joining.py": {"invite"},  # told to researchers
     "console/review/inbox.py": {"explain_empty_queue"},  # told to researchers
+    "console/studies/sessions/steps.py": {"<module>"},  # the kind of an event
     "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
-    "console/auth/people.py": {"refuse_beyond", "as_roles"},  # told to researchers
+    "console/auth/people.py": {"refuse_beyond", "as_roles", "change_group"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
     # What is wrong with an agent's own schema is told to agents.
