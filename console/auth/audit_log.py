@@ -2,6 +2,9 @@
 
 Every event and decision records its origin: the actor and the entry point. Each new event has a link to the previous
 event.
+
+Spans of requests, checks, claims, decisions and jobs use the OpenTelemetry API, and are off unless the setting is on.
+The SDK that the operator configures exports the spans. No span holds content: names, texts and actions stay out.
 """
 
 from __future__ import annotations
@@ -11,11 +14,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Any
 
 import orjson
 from sqlmodel import Session, col, select
 
+from console.errors import BadInput
+from console.settings import settings
 from storage import audit_chain, tables
 
 CONSOLE, GATE = "console", "gate"
@@ -127,3 +133,30 @@ def _origin(by: By | str | None) -> tuple[str, str, str]:
 
 def _json(value: Any) -> str:
     return orjson.dumps(value, default=str).decode()
+
+
+def check_traces_setting() -> None:
+    """Raise BadInput if the setting needs a package that is not installed."""
+    if settings().traces and find_spec("opentelemetry") is None:
+        raise BadInput("INFERACT_TRACES needs OpenTelemetry. Install it: pip install 'inferact-console[traces]'")
+
+
+@contextmanager
+def span(name: str, about: Mapping[str, str | int] | None = None) -> Iterator[None]:
+    """Record the block, or as a decorator the function, as a span; read the attributes `about` at its end."""
+    if not settings().traces:
+        yield
+        return
+    from opentelemetry import trace
+
+    # The text of an exception may quote an action, so that the span keeps only its type.
+    start = trace.get_tracer("inferact.console").start_as_current_span
+    with start(name, record_exception=False, set_status_on_exception=False) as current:
+        try:
+            yield
+        except BaseException as failed:
+            current.set_status(trace.Status(trace.StatusCode.ERROR))
+            current.set_attribute("error.type", type(failed).__name__)
+            raise
+        finally:
+            current.set_attributes(about or {})

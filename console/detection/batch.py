@@ -203,11 +203,15 @@ def _explain_empty_queue(run: tables.Run) -> str:
         return inbox.explain_empty_queue(session, run)
 
 
-def queue_flagged(run: tables.Run, options: RunOptions) -> int:
-    """Queue flagged and halted trajectories, withdraw other pending items, and return the number of new items."""
+def queue_flagged(run: tables.Run, options: RunOptions, *, had_audits: bool = False) -> int:
+    """Queue flagged and halted trajectories, withdraw other pending items, and return the number of new items.
+
+    Earlier draws of audits are only replaced if the run has audits, or had them before.
+    """
     queue, run_id = review_queue(), run.id or 0
-    with writing() as session:
-        audit_draws.draw_again(session, run, options, now_ms())
+    if options.audited or had_audits:
+        with writing() as session:
+            audit_draws.draw_again(session, run, options, now_ms())
     with reading() as session:
         cap = runs.cap(session, run)
         items = flagged_and_halted_items(session, run, options, now_ms())
@@ -218,7 +222,7 @@ def queue_flagged(run: tables.Run, options: RunOptions) -> int:
             trials |= set(session.exec(of_run.distinct()))
     if withdrawn:
         queue.cancel(item_ids=withdrawn, now_ms=now_ms())
-    runs.open_budgets(queue, run_id, sorted(trials), cap)
+    queue.open_budgets(run_id, sorted(trials), cap)
     return queue.put(items)
 
 
@@ -246,7 +250,7 @@ def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN, *, afte
         session.flush()
         session.expunge(run)
     if not is_judged_beforehand(run) and run.detector:
-        queue_flagged(run, options)
+        queue_flagged(run, options, had_audits=True)
     with reading() as session:
         return audit_draws.count_draws(session, run)
 

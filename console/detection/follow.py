@@ -211,7 +211,7 @@ def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> in
     with writing() as session:
         items = [*_new_items(session, run, options, shown)]
     queue = review_queue()
-    runs.open_budgets(queue, run.id or 0, sorted({item.trial for item in items}), cap)
+    queue.open_budgets(run.id or 0, sorted({item.trial for item in items}), cap)
     return queue.put(items)
 
 

@@ -143,7 +143,7 @@ def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms
         statement = statement.where(col(verdict.flagged).is_(True))
     previous = None
     for found, trial in session.exec(statement):
-        is_next = options.every_action or options.grows or found.trajectory_id != previous
+        is_next = found.trajectory_id != previous or options.every_action or options.grows
         place = (found.trajectory_id, found.step, found.kind)
         if is_next and (not options.narrowed or audit_draws.is_critical(session, run, *place)):
             previous = found.trajectory_id
@@ -201,5 +201,5 @@ def obsolete_items(session: Session, run: tables.Run, items: Sequence[NewItem]) 
     """Return the ids of the pending items that are not among `items`."""
     wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
     item = tables.Item
-    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING, ~runs.is_seeded())
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING, ~runs.IS_SEEDED)
     return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]

@@ -102,7 +102,7 @@ def build_row(
         "score": None if verdict.parameters.get(REFUSED) else verdict.score,
         "probability": verdict.probability,
         "threshold": bar,
-        "flagged": verdict.score > bar or verdict.unparsed,
+        "flagged": verdict.score > bar or bool(parameters.get(UNPARSED)),
         "inferred_task": verdict.inferred_task,
         "rationale": verdict.rationale,
         "model": setup.model,

@@ -10,7 +10,7 @@ from console.environments import environment
 from console.trajectory.calls import OTHER_TEXT, Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Kind, effects, find_kind, is_message, is_verb
-from console.trajectory.shell_effects import SHELL_NAME, is_shell_line
+from console.trajectory.shell_effects import SHELL, WITH_SUBCOMMANDS
 from console.trajectory.tools import ToolSchema
 
 _FAILED = re.compile(
@@ -75,6 +75,22 @@ def _is_plain_text(action: str) -> bool:
 def answer_given(act: Act) -> str | None:
     """Return the answer that an action gives to a question, or None if the action is not an answer."""
     return act.argument.strip() if act.kind is Kind.ENDING and act.calls else None
+
+
+SHELL_NAME = "bash"
+"""The name of the call that an action is if it is a bare line of commands."""
+_PROGRAM = re.compile(r"\s*(?:\$ )?(?:(?:sudo|nohup|env|time) +(?:-\w+ +)*)?(?:/(?:usr/)?s?bin/)?([a-z][\w.-]*)(?=\s)")
+_OPERAND = re.compile(r"\s(?:--?[a-zA-Z]|\.{0,2}/|~/)|\s(?:\|\|?|&&|>>?)\s|\$\(")
+_SHELL_LOOP = re.compile(r"\s*(?:for \w+ in|while|until)\b[^\n]{1,300};\s*do\s.*\bdone\b", re.DOTALL)
+
+
+def is_shell_line(text: str) -> bool:
+    """Return whether a text is a bare line of shell commands: a known program first, then an option, path or pipe."""
+    first = _PROGRAM.match(text[:200])
+    if first is None or "\n\n" in text.strip():
+        return False
+    is_known = first[1] in SHELL or first[1].split(".")[0] in SHELL or first[1] in WITH_SUBCOMMANDS
+    return bool((is_known and _OPERAND.search(text[:2_000])) or _SHELL_LOOP.match(text[:2_000]))
 
 
 def _act(

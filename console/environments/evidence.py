@@ -20,7 +20,9 @@ from console.environments.webshop.purchase import BUYS, Purchase, find_purchase,
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
+from console.trajectory.messages import FIRST_WORDS
 from console.trajectory.provenance import user_words
+from console.trajectory.requirements import QuotePlace
 from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, vocabulary, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
@@ -99,6 +101,16 @@ class Evidence:
     def _told(self) -> tuple[str, str]:
         replies = [act.observation for act in self.acts if act.talks]
         return user_words(self.checkpoint.instruction[:20_000], self.checkpoint.opening[:_SEEN_LIMIT], replies)
+
+    @cached_property
+    def user_texts(self) -> tuple[tuple[QuotePlace, int | None, str, int], ...]:
+        """The texts of the user as (place, step, text, position at which the user's words begin)."""
+        seen = self.checkpoint
+        before, mark, _ = seen.opening.partition(FIRST_WORDS)
+        opening = [(QuotePlace.POLICY, None, seen.opening, len(before) + len(mark))] if mark else []
+        talks = [act for act in self.acts if act.talks and act.step <= len(seen.steps)]
+        replies = [(QuotePlace.OBSERVATION, act.step, act.observation, 0) for act in talks]
+        return ((QuotePlace.REQUEST, None, seen.instruction, 0), *opening, *replies)
 
     @property
     def user(self) -> str:

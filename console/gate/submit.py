@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console import runs
-from console.auth.spans import span
+from console.auth.audit_log import span
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import audit_draws
 from console.detection.detectors import Detector, Verdict, detector
@@ -365,4 +365,4 @@ def _verdict(run: tables.Run, name: str, seen: Checkpoint, tightened: Tightened)
 def _open_budget(url: str, run: tables.Run, trial: int) -> None:
     with reading(url) as session:
         cap = runs.cap(session, run)
-    runs.open_budgets(review_queue(url), run.id or 0, [trial], cap)
+    review_queue(url).open_budgets(run.id or 0, [trial], cap)

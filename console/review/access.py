@@ -17,9 +17,8 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, delete, or_, select
 
 from console.auth import audit_log, people
-from console.auth.audit_log import Door
+from console.auth.audit_log import Door, span
 from console.auth.people import Role, name_key
-from console.auth.spans import span
 from console.database import now_ms
 from console.errors import BadInput, Refused, Unknown
 from console.language import _

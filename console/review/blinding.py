@@ -14,9 +14,9 @@ from sqlmodel import Session, col, select
 from console.environments.environment import Brief, brief_of
 from console.errors import Refused
 from console.language import _
-from console.review import notes
+from console.review import decision_details
+from console.review.decision_details import Escalation
 from console.review.line_corrections import list_corrected, read_table
-from console.review.notes import Escalation
 from console.review.presentation import Block, Flag, Presentation, ShownStep, checkpoint_presentation
 from console.review.resolution import feedback_to_agent, get_action_status, has_begun_undecided
 from console.runs import current_decisions, run_checkpoints, run_options
@@ -144,8 +144,8 @@ def _notes(
     """Return the notes and the escalation that the reviewer may see; in a study, return no notes and no escalation."""
     if run.study_id is not None:
         return (), None
-    found = notes.list_notes(session, claim.item_id, reviewer, everything=everything)
-    return tuple(found), notes.list_escalations(session, [claim.item_id]).get(claim.item_id)
+    found = decision_details.list_notes(session, claim.item_id, reviewer, everything=everything)
+    return tuple(found), decision_details.list_escalations(session, [claim.item_id]).get(claim.item_id)
 
 
 def get_visibility(run: tables.Run) -> Visibility:

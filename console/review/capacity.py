@@ -23,7 +23,7 @@ from console.analysis.statistics.estimates import estimate_proportion, show_inte
 from console.auth import audit_log
 from console.errors import Refused
 from console.language import _
-from console.runs import is_current, is_seeded, run_options
+from console.runs import IS_SEEDED, is_current, run_options
 from console.trajectory import Label
 from storage import tables
 from storage.tables import RunKind
@@ -168,7 +168,7 @@ def _count_called(session: Session, run: tables.Run) -> tuple[int, int]:
     decision, item = tables.Decision, tables.Item
     called = func.count(case((col(decision.label) == Label.MISALIGNED, 1)))
     labels = select(called, func.count(col(decision.label))).join(item, col(item.id) == decision.item_id)
-    return session.exec(labels.where(item.run_id == run.id, is_current(), ~is_seeded())).one()
+    return session.exec(labels.where(item.run_id == run.id, is_current(), ~IS_SEEDED)).one()
 
 
 def _read_decided(session: Session, run: tables.Run, reviewer: str) -> list[_Decided]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session, col, select
 
-from console.auth.audit_log import Door
-from console.auth.spans import span
+from console.auth.audit_log import Door, span
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
-from console.review import notes
+from console.review import decision_details
 from console.review.access import OTHER_ITEM, ReviewTerms, get_review_terms, refuse_stranger
 from console.review.access import claim_item as claim_item
 from console.review.access import claim_most_urgent as claim_most_urgent
@@ -182,7 +181,9 @@ def _add_escalation_note(queue: Queue, row: DecisionRow, answer: ReviewDecision)
         return
     with writing(queue.url) as session:
         item, who, at_ms = row.item_id, row.reviewer, row.decided_ms
-        notes.add_note(session, item, who, answer.note, at_ms, addressee=answer.addressee, decision_id=row.id)
+        decision_details.add_note(
+            session, item, who, answer.note, at_ms, addressee=answer.addressee, decision_id=row.id
+        )
 
 
 def _refuse_unseen(seen: ShownRecord | None, checked: ReviewDecision, pending: str) -> None:
@@ -259,7 +260,7 @@ def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: 
     if answer.decision == DecisionKind.RESPOND and not told and feedback_mode != "binary":
         raise BadInput(_("The feedback is empty. Write the feedback for the agent."))
     edited = edited if answer.decision == DecisionKind.EDIT else None
-    note = notes.clean_note(answer.note)
+    note = decision_details.clean_note(answer.note)
     label = _label(answer, kind)
     return replace(answer, feedback_text=text, edited_action=edited, label=label, reason_codes=codes, note=note)
 

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth.audit_log import Door
-from console.runs import is_audit, is_current, is_logged, is_seeded
+from console.runs import IS_AUDIT, IS_LOGGED, IS_SEEDED, is_current
 from console.runs.status import task_count
 from console.trajectory import Outcome
 from storage import tables
@@ -129,7 +129,7 @@ of the latest decision that was made in the console, or None)."""
 def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     item, decision = tables.Item, tables.Decision
     grouped = (col(item.trial), col(decision.reviewer), col(decision.decision))
-    on_attempts = case((~is_seeded(), 1))
+    on_attempts = case((~IS_SEEDED, 1))
     by_people = case((col(decision.annotator_kind) == "human", 1))
     # A decision of a log was made when the log was written, whenever that was.
     made_here = case((col(decision.door) != Door.IMPORT, col(decision.decided_ms)))
@@ -219,18 +219,18 @@ def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int,
     Free items use no inspection. The log states the decision on a logged trajectory.
     """
     item = tables.Item
-    stuck, own = col(item.kind) == HALTED, ~is_seeded()
+    stuck, own = col(item.kind) == HALTED, ~IS_SEEDED
     asked = own & ~stuck
     waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
     statement = (
         sa_select(
             col(item.trial),
-            func.count(func.distinct(case((asked & ~is_audit() & ~is_logged(), col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & ~IS_AUDIT & ~IS_LOGGED, col(item.trajectory_id))))),
             func.count(func.distinct(case((own & stuck, col(item.trajectory_id))))),
             func.count(case((waits, 1))),
             func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
-            func.count(func.distinct(case((asked & is_audit(), col(item.trajectory_id))))),
-            func.count(func.distinct(case((asked & is_logged(), col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & IS_AUDIT, col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & IS_LOGGED, col(item.trajectory_id))))),
         )
         .where(col(item.run_id) == run.id)
         .group_by(col(item.trial))
@@ -243,7 +243,7 @@ def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
     statement = (
         sa_select(col(item.trial), func.count(func.distinct(col(item.trajectory_id))))
         .join(tables.Decision, col(tables.Decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current(), ~is_seeded())
+        .where(col(item.run_id) == run.id, is_current(), ~IS_SEEDED)
         .group_by(col(item.trial))
     )
     return _by_first(session.execute(statement))

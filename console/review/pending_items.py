@@ -30,7 +30,7 @@ from console import runs
 from console.database import now_ms
 from console.review.access import is_assigned_to_others, list_assignees
 from console.review.blinding import HIDDEN
-from console.review.notes import Escalation, list_escalations
+from console.review.decision_details import Escalation, list_escalations
 from console.runs import is_current, run_options
 from storage import tables
 from storage.queue import HALTED

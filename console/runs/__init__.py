@@ -258,7 +258,7 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
         run_id, limit = run.id or 0, cap(session, run)
         record = tables.Trajectory
         trials = session.exec(select(record.trial).where(record.run_id == run_id).distinct()).all()
-    open_budgets(review_queue(), run_id, sorted(trials), limit, again=True)
+    review_queue().open_budgets(run_id, sorted(trials), limit, again=True)
     return limit
 
 
@@ -314,13 +314,6 @@ def share_of(share: float, non_halted: int) -> int:
     return math.ceil(round(share * non_halted, 9))
 
 
-def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:
-    """Open the budget of each trial with this cap; change the cap of an open budget only if `again` is true."""
-    for trial in trials:
-        if again or queue.budget(run_id=run_id, trial=trial) is None:
-            queue.open_budget(run_id=run_id, trial=trial, cap=wanted)
-
-
 def iso(ms: int | None) -> str | None:
     """Format milliseconds since 1970 as an ISO-8601 time in UTC; return None if `ms` is None."""
     if ms is None:
@@ -345,23 +338,14 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
     }
 
 
-def is_audit() -> ColumnElement[bool]:
-    """Return the SQL condition for an item that was drawn at random for an audit, not flagged by a detector."""
-    item, draw = tables.Item, tables.AuditDraw
-    at_place = [getattr(draw, name) == getattr(item, name) for name in ("trajectory_id", "step", "kind")]
-    drawn = col(draw.number) < col(draw.probability)
-    return select(draw.id).where(*at_place, drawn).correlate(item).exists()
-
-
-def is_seeded() -> ColumnElement[bool]:
-    """Return the SQL condition for an item with a known answer: it measures the reviewer, and its action never runs."""
-    item, seeded = tables.Item, tables.SeededItem
-    return select(seeded.item_id).where(seeded.item_id == item.id).correlate(item).exists()
-
-
-def is_logged() -> ColumnElement[bool]:
-    """Return the SQL condition for an item that needs no review, because the imported log states the decision on it."""
-    return col(tables.Item.reviews_required) == 0
+_item, _draw, _seeded = tables.Item, tables.AuditDraw, tables.SeededItem
+_AT_PLACE = [getattr(_draw, name) == getattr(_item, name) for name in ("trajectory_id", "step", "kind")]
+IS_AUDIT = select(_draw.id).where(*_AT_PLACE, col(_draw.number) < col(_draw.probability)).correlate(_item).exists()
+"""The SQL condition for an item that was drawn at random for an audit, not flagged by a detector."""
+IS_SEEDED = select(_seeded.item_id).where(_seeded.item_id == _item.id).correlate(_item).exists()
+"""The SQL condition for an item with a known answer: it measures the reviewer, and its action never runs."""
+IS_LOGGED = col(_item.reviews_required) == 0
+"""The SQL condition for an item that needs no review, because the imported log states the decision on it."""
 
 
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:

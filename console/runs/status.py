@@ -10,7 +10,7 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import budgets, is_audit, is_logged, is_seeded, run_options
+from console.runs import IS_AUDIT, IS_LOGGED, IS_SEEDED, budgets, run_options
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import ItemStatus, RunKind
@@ -150,12 +150,11 @@ def _flagged(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
     """Return by trial the numbers of trajectories with a flagged action, and with an action drawn for an audit."""
     item = tables.Item
     counts = [
-        func.count(func.distinct(case((which, item.trajectory_id))))
-        for which in (~is_audit() & ~is_logged(), is_audit())
+        func.count(func.distinct(case((which, item.trajectory_id)))) for which in (~IS_AUDIT & ~IS_LOGGED, IS_AUDIT)
     ]
     statement = (
         sa_select(col(item.trial), *counts)
-        .where(col(item.run_id) == run.id, col(item.kind) != "halted", ~is_seeded())
+        .where(col(item.run_id) == run.id, col(item.kind) != "halted", ~IS_SEEDED)
         .group_by(col(item.trial))
     )
     return {trial: (flagged, audits) for trial, flagged, audits in session.execute(statement)}

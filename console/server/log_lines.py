@@ -15,7 +15,7 @@ import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from console.auth import spans
+from console.auth import audit_log
 from console.settings import settings
 
 REQUEST_ID = "X-Request-ID"
@@ -32,7 +32,7 @@ def set_up_logs() -> bool:
 
     Raise BadInput if the setting `traces` needs a package that is not installed.
     """
-    spans.check_settings()
+    audit_log.check_traces_setting()
     if settings().log_format != "json":
         return False
     handler = logging.StreamHandler(sys.stderr)
@@ -84,7 +84,7 @@ class RequestLog:
             await send(message)
 
         try:
-            with spans.span(about["method"], attributes):
+            with audit_log.span(about["method"], attributes):
                 await self._app(scope, receive, send_with_id)
         finally:
             about["ms"] = round((time.perf_counter() - started) * 1_000, 1)

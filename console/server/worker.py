@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 
 from console import runs
-from console.auth.spans import span
+from console.auth.audit_log import span
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
 from console.gate.policy import policy_store

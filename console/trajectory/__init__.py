@@ -72,9 +72,7 @@ class Step:
             record["speaker"] = self.speaker
         if self.pictures:
             record["pictures"] = [asdict(picture) for picture in self.pictures]
-        if self.extra:
-            record["extra"] = dict(self.extra)
-        return record
+        return record | ({"extra": dict(self.extra)} if self.extra else {})
 
 
 @dataclass(frozen=True, slots=True)

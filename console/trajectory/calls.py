@@ -196,7 +196,9 @@ def _exact(text: str) -> Call | None:
         inside = match["argument"]
         if {"[", "]"} & {*inside} or len(inside.splitlines()) > 1:
             return None
-        problem = TOO_LARGE if len(inside) > MAX_ARGUMENTS else DUPLICATE_KEY if has_duplicate_key(inside) else ""
+        problem = TOO_LARGE if len(inside) > MAX_ARGUMENTS else ""
+        if not problem and "{" in inside and has_duplicate_key(inside):
+            problem = DUPLICATE_KEY
         return Call(match["name"], {ARGUMENT: inside}, problem, text)
     match = _CALLED.fullmatch(text)
     return _json_call(match["name"], match["arguments"], text) if match else None

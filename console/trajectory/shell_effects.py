@@ -91,22 +91,6 @@ _ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
 _SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-\w+)\b|-X\s*(?:POST|PUT|PATCH)|--json")
 
 
-SHELL_NAME = "bash"
-"""The name of the call that an action is if it is a bare line of commands."""
-_PROGRAM = re.compile(r"\s*(?:\$ )?(?:(?:sudo|nohup|env|time) +(?:-\w+ +)*)?(?:/(?:usr/)?s?bin/)?([a-z][\w.-]*)(?=\s)")
-_OPERAND = re.compile(r"\s(?:--?[a-zA-Z]|\.{0,2}/|~/)|\s(?:\|\|?|&&|>>?)\s|\$\(")
-_LOOP = re.compile(r"\s*(?:for \w+ in|while|until)\b[^\n]{1,300};\s*do\s.*\bdone\b", re.DOTALL)
-
-
-def is_shell_line(text: str) -> bool:
-    """Return whether a text is a bare line of shell commands: a known program first, then an option, path or pipe."""
-    first = _PROGRAM.match(text[:200])
-    if first is None or "\n\n" in text.strip():
-        return False
-    is_known = first[1] in SHELL or first[1].split(".")[0] in SHELL or first[1] in _WITH_SUBCOMMANDS
-    return bool((is_known and _OPERAND.search(text[:2_000])) or _LOOP.match(text[:2_000]))
-
-
 def shell_effects(line: str) -> frozenset[Effect]:
     """Return the effects of all commands in a shell line; include READ only if every command only reads."""
     line = _inner_line(line)
@@ -165,11 +149,11 @@ def _find_or_sed_effects(head: str, rest: list[str]) -> frozenset[Effect]:
     return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
 
 
-_WITH_SUBCOMMANDS_WORDS = """
+WITH_SUBCOMMANDS_WORDS = """
 git pip pip3 pipx npm yarn pnpm apt apt-get yum dnf brew conda cargo gem go docker kubectl terraform helm aws
 gcloud az uv poetry systemctl service
 """
-_WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
+WITH_SUBCOMMANDS = frozenset(WITH_SUBCOMMANDS_WORDS.split())
 
 
 def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
@@ -177,7 +161,7 @@ def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
 
     In git, options that force, reset or delete add DELETE, except for adding, committing, starting and applying.
     """
-    if head not in _WITH_SUBCOMMANDS:
+    if head not in WITH_SUBCOMMANDS:
         return frozenset()
     if head == "git" and rest[:1] in (["add"], ["commit"], ["start"], ["apply"]):
         return frozenset({Effect.WRITE})

@@ -77,7 +77,7 @@ def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
         trials = insert_trials(session, run, records, now_ms())
         run_id = run.id or 0
     queue, at_ms = review_queue(), now_ms()
-    runs.open_budgets(queue, run_id, [0], None)
+    queue.open_budgets(run_id, [0], None)
     return queue.put(
         [NewItem(run_id, 0, id, 0, str(CheckpointKind.END), 0.0, annotators, None, at_ms) for id in trials]
     )

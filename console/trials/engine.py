@@ -24,7 +24,7 @@ from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.routing import list_late_items
 from console.errors import Refused
-from console.runs import open_budgets, run_options, share_of
+from console.runs import run_options, share_of
 from console.runs.workers import lock_run
 from console.settings import settings
 from console.trajectory import Outcome
@@ -163,7 +163,7 @@ def open_trial_budgets(run: tables.Run) -> None:
     if run.budget_percent is not None:
         first = queue.budget(run_id=run.id or 0, trial=0)
         cap = first.cap if first else 0
-    open_budgets(queue, run.id or 0, trials, cap)
+    queue.open_budgets(run.id or 0, trials, cap)
 
 
 def raise_budget_cap(run: tables.Run) -> None:
@@ -174,7 +174,7 @@ def raise_budget_cap(run: tables.Run) -> None:
         cap = _share(session, run)
     found = review_queue().budget(run_id=run.id or 0, trial=0)
     if found is None or found.cap is None or found.cap < cap:
-        open_budgets(review_queue(), run.id or 0, [0], cap, again=True)
+        review_queue().open_budgets(run.id or 0, [0], cap, again=True)
 
 
 def freeze_budget_cap(run: tables.Run) -> None:
@@ -187,7 +187,7 @@ def freeze_budget_cap(run: tables.Run) -> None:
     if running:
         return
     try:
-        open_budgets(review_queue(), run.id or 0, trials, cap, again=True)
+        review_queue().open_budgets(run.id or 0, trials, cap, again=True)
     except QueueRefusal as refusal:
         raise Refused(f"The budget of {run.name!r} cannot be set: {refusal}") from refusal
     with writing() as session:

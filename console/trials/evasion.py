@@ -97,7 +97,7 @@ def start_blind_labels(name: str, source: str, *, is_study: bool = False) -> int
         if not found:
             raise Refused(f"{source} has no feedback whose next trial lacks an outcome. Blind labels add nothing.")
         items = _store_copies(session, name, found)
-    runs.open_budgets(review_queue(), items[0].run_id, [0], None)
+    review_queue().open_budgets(items[0].run_id, [0], None)
     return review_queue().put(items)
 
 

@@ -19,7 +19,7 @@ from console.actors.move import PROTOCOLS
 from console.analysis.statistics.estimates import estimate_proportion
 from console.database import reading
 from console.review.simulated import simulate
-from console.runs import is_current, is_seeded, run_options
+from console.runs import IS_SEEDED, is_current, run_options
 from console.runs.status import task_count
 from console.trajectory import Outcome
 from console.trials import engine
@@ -75,7 +75,7 @@ def measure_protocol(session: Session, run: tables.Run) -> ProtocolOutcome:
         if outcome == Outcome.FAILED and has_begun:
             harmed.add(task_id)
     made = select(decision.annotator_kind).join(tables.Item, col(tables.Item.id) == decision.item_id)
-    kinds = session.exec(made.where(tables.Item.run_id == run.id, is_current(), ~is_seeded())).all()
+    kinds = session.exec(made.where(tables.Item.run_id == run.id, is_current(), ~IS_SEEDED)).all()
     people = sorted({"people" if kind == "human" else "simulated" for kind in kinds})
     return ProtocolOutcome(
         run.name,

@@ -71,6 +71,12 @@ class Queue:
             f"The budget of trial {trial} cannot be {cap}, because {used} inspections are used. Use at least {used}."
         )
 
+    def open_budgets(self, run_id: int, trials: Sequence[int], cap: int | None, *, again: bool = False) -> None:
+        """Open the budget of each trial with this cap; change the cap of an open budget only if `again` is true."""
+        for trial in trials:
+            if again or self.budget(run_id=run_id, trial=trial) is None:
+                self.open_budget(run_id=run_id, trial=trial, cap=cap)
+
     def budget(self, *, run_id: int, trial: int, scope: str = "") -> BudgetState | None:
         """Return the state of the budget, or None if the budget does not exist."""
         with Transaction(self.url, sqlite_begin="DEFERRED") as db:

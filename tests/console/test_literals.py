@@ -26,7 +26,10 @@ ROOMS = (
         ROOT / "console" / "review" / f"{module}.py"
         for module in ("feedback_outcomes", "resolution", "decisions", "edits")
     ),
-    *(ROOT / "console" / "review" / f"{module}.py" for module in ("edit_fields", "inbox", "notes", "blinding")),
+    *(
+        ROOT / "console" / "review" / f"{module}.py"
+        for module in ("edit_fields", "inbox", "decision_details", "blinding")
+    ),
 )
 
 ALLOWED = {
@@ -48,6 +51,10 @@ ALLOWED = {
     "console/auth/people.py": {"refuse_beyond", "as_roles", "change_group"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
+    # Told to researchers and to agents.
+    "console/review/decision_details.py": {
+        *("set_reasons", "_check", "parse_question", "set_questions", "describe_marks", "list_marks"),
+    },
     # What is wrong with an agent's own schema is told to agents.
     "console/review/edits.py": {"check_tool_schema", "_check_cost", "_fits_pattern", "_bounded"},
 }

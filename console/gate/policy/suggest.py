@@ -158,7 +158,7 @@ def list_decided_calls(session: Session, run: tables.Run) -> list[DecidedCall]:
     rows = session.exec(
         select(item, body.body)
         .join(body, col(body.trajectory_id) == col(item.trajectory_id))
-        .where(item.run_id == run.id, item.kind == str(CheckpointKind.ACTION), ~runs.is_seeded())
+        .where(item.run_id == run.id, item.kind == str(CheckpointKind.ACTION), ~runs.IS_SEEDED)
         .order_by(col(item.id))
     )
     found = []

@@ -237,7 +237,7 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
 
 def explain_table(table: RequirementTable, pending: int) -> str:
     """Return the sentences of a table, one per row: its violated requirements, or the reason why none is violated."""
-    broken = table.having(Standing.BROKEN)
+    broken = [line for line in table.lines if line.standing is Standing.BROKEN]
     sentences = [explain_line(line, pending) for line in broken[:_MOST]]
     return "\n".join([*(sentences or [_without_broken(table, str)]), *explain_dropped(table)])
 
@@ -251,8 +251,7 @@ def explain_dropped(table: RequirementTable, translate: Translate = str) -> list
 
 def explain_unchecked(table: RequirementTable, translate: Translate = str) -> list[str]:
     """Return a sentence about a table whose lines settle nothing, or an empty list."""
-    is_open = table.is_unchecked and not table.having(Standing.NOT_SHOWN)
-    return [_without_broken(table, translate)] if is_open or not table.lines else []
+    return [_without_broken(table, translate)] if _is_open(table) or not table.lines else []
 
 
 def count_lines(table: RequirementTable, translate: Translate = str) -> str:
@@ -263,12 +262,16 @@ def count_lines(table: RequirementTable, translate: Translate = str) -> str:
     )
 
 
+def _is_open(table: RequirementTable) -> bool:
+    """Return whether every line is unclear, although the action can change something."""
+    return not table.harmless and all(line.standing is Standing.CANNOT_TELL for line in table.lines)
+
+
 def _without_broken(table: RequirementTable, translate: Translate) -> str:
     if not table.lines and table.harmless:
         steps = ", ".join(map(str, table.changed[:_MOST])) + (" …" if len(table.changed) > _MOST else "")
         return translate(_AFTER_CHANGES if steps else HARMLESS).format(steps=steps)
-    is_open = table.is_unchecked and not table.having(Standing.NOT_SHOWN)
-    sentence = (UNCHECKED if is_open else _NOT_BROKEN) if table.lines else NO_LINES
+    sentence = (UNCHECKED if _is_open(table) else _NOT_BROKEN) if table.lines else NO_LINES
     return translate(sentence).format(counts=count_lines(table, translate))
 
 

@@ -238,7 +238,7 @@ def _summary(
     ).one()
     since = f", from {_time(first)} to {_time(last)}" if first else ""
     yield f"{run.name} is {_KINDS[RunKind(run.kind)]} with {counted(count, 'trajectory')}{since}."
-    of_run = and_(col(item.run_id) == run.id, ~runs.is_seeded(), ~runs.is_logged())
+    of_run = and_(col(item.run_id) == run.id, ~runs.IS_SEEDED, ~runs.IS_LOGGED)
     made = session.exec(
         select(decision.decision, decision.annotator_kind)
         .join(item, col(item.id) == col(decision.item_id))

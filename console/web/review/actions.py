@@ -11,7 +11,7 @@ from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
 from console.language import _
-from console.review import access, decisions, inbox, notes
+from console.review import access, decision_details, decisions, inbox
 from console.review.blinding import get_remedy
 from console.review.edits import OtherTool
 from console.review.plain_text import digest_shown_text, is_clipped
@@ -270,7 +270,7 @@ def add_note(identity: Identity, item: int) -> None:
         return
     with writing() as session:
         own_claim(session, item, identity)
-        notes.add_note(session, item, identity.name, text, now_ms())
+        decision_details.add_note(session, item, identity.name, text, now_ms())
     st.session_state["done"] = _("Your note is saved with {item}.").format(item=name_item(item))
 
 

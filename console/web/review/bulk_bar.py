@@ -13,7 +13,7 @@ from console.database import reading, review_queue
 from console.language import _, digits, gettext_noop
 from console.review import bulk
 from console.review.bulk import BulkResult
-from console.review.notes import MAX_NOTE
+from console.review.decision_details import MAX_NOTE
 from console.review.pending_items import PendingItem
 from console.web.review.own_items import by_reviewer
 from console.web.sign_in import by_browser

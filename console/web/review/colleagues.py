@@ -10,8 +10,8 @@ from console.auth import people
 from console.auth.people import Role
 from console.database import reading
 from console.language import _
-from console.review import access, notes
-from console.review.notes import MAX_NOTE, Escalation
+from console.review import access, decision_details
+from console.review.decision_details import MAX_NOTE, Escalation
 from console.web.review import actions
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
@@ -35,7 +35,7 @@ def buttons(item: int) -> None:
 def _escalation(item: int) -> None:
     identity = current_identity()
     with reading() as session:
-        others = notes.list_colleagues(session, identity.name if identity else "")
+        others = decision_details.list_colleagues(session, identity.name if identity else "")
     st.caption(_("This uses one inspection. Another reviewer decides and sees your name and note."))
     names = {_ANYBODY: _("any reviewer"), **{name: name for name in others}}
     st.selectbox(_("Addressed to"), list(names), format_func=names.__getitem__, key=f"addressee-{item}")

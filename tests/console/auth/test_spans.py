@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from console import runs
-from console.auth import spans
+from console.auth import audit_log
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput
 from console.gate import Gate
@@ -71,7 +71,7 @@ def test_without_the_setting_nothing_is_recorded(exporter):
 
 
 async def answer(scope, receive, send):
-    with spans.span("inner"):
+    with audit_log.span("inner"):
         await PlainTextResponse("no", 404)(scope, receive, send)
 
 

@@ -27,7 +27,7 @@ def audits(name, wanted):
     with reading() as session:
         run = runs.get(session, name)
         session.expunge(run)
-    batch.queue_flagged(run, run_options(run))
+    batch.queue_flagged(run, run_options(run), had_audits=True)
     return run_options(run)
 
 

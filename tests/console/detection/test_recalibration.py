@@ -35,7 +35,7 @@ def decide(name, labels):
             )
             session.merge(tables.TrajectoryBody(trajectory_id=id, body=body.to_json()))
     queue = review_queue()
-    runs.open_budgets(queue, run.id, [0], None)
+    queue.open_budgets(run.id, [0], None)
     chosen = [(id, label) for id, label in zip(ids, labels, strict=True) if label is not None]
     queue.put([NewItem(run.id, 0, id, 3, "action", 0.5, 1, None, 1) for id, _ in chosen])
     answers = dict(chosen)

@@ -7,7 +7,7 @@ from console.auth.people import Role, add_person
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.errors import BadInput, Unknown
-from console.review import blinding, decisions, notes
+from console.review import blinding, decision_details, decisions
 from console.review.pending_items import list_pending_items
 from console.review.resolution import list_current_decisions, resolve_decisions
 from console.runs import ingest
@@ -55,7 +55,7 @@ def test_a_hand_over_carries_name_note_and_badge(shop):
 def test_a_plain_note_in_a_blind_run_is_read_by_its_author_and_researchers_alone(shop):
     _, claim = claimed("Ada")
     with writing() as session:
-        notes.add_note(session, claim.item_id, "Ada", "odd page", now_ms())
+        decision_details.add_note(session, claim.item_id, "Ada", "odd page", now_ms())
     assert [note.text for note in view("Ada").notes] == ["odd page"]
     review_queue().release(item_id=claim.item_id, reviewer="Ada", token=claim.token, now_ms=now_ms())
     assert view("Ben").notes == ()
@@ -72,6 +72,6 @@ def test_a_note_goes_with_a_hand_over_to_somebody_who_is_there(shop):
     with pytest.raises(BadInput, match="for escalations only"):
         decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("reject", note="x"), now_ms())
     with reading() as session:
-        assert notes.list_colleagues(session, "Ada") == ["Ben"]
+        assert decision_details.list_colleagues(session, "Ada") == ["Ben"]
     with writing() as session, pytest.raises(Unknown):
-        notes.add_note(session, claim.item_id, "Ada", "x", now_ms(), addressee="nobody here")
+        decision_details.add_note(session, claim.item_id, "Ada", "x", now_ms(), addressee="nobody here")

@@ -15,7 +15,7 @@ from console.detection import batch
 from console.errors import Refused, Unknown
 from console.gate.policy import policy_store
 from console.review import access
-from console.review.notes import add_note
+from console.review.decision_details import add_note
 from console.runs import audit_trail, erasure, ingest, maintenance
 from console.settings import settings
 from storage import tables

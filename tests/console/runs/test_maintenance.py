@@ -12,7 +12,7 @@ from console.database import database_url, now_ms, reading, review_queue, writin
 from console.detection import batch
 from console.errors import BadInput, Refused, Unknown
 from console.review import inbox
-from console.review.notes import add_note
+from console.review.decision_details import add_note
 from console.runs import ingest, maintenance, trajectory_list
 from console.runs.status import run_status, run_summary
 from console.trials import replay

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from console.detection.detectors.rules import (
     answers,
@@ -32,7 +33,7 @@ from console.trajectory.call_values import leaves
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
 from console.trajectory.provenance import Source
-from console.trajectory.requirements import Standing
+from console.trajectory.requirements import Standing, verify
 from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
 
@@ -74,6 +75,13 @@ def _closes(evidence: Evidence) -> bool:
     if evidence.purchase or evidence.reading:
         return False
     return evidence.pending.talks or evidence.pending.kind in TURNS
+
+
+def _is_harmless(evidence: Evidence) -> bool:
+    """Return whether the pending action only talks, answers, ends, plans or reads."""
+    calls, pending = evidence.pending_calls, evidence.pending
+    only_reads = bool(calls) and all(call.effects and not call.effects & CHANGING for call in calls)
+    return only_reads or pending.talks or pending.kind in TURNS or bool(evidence.reading)
 
 
 def _changes(evidence: Evidence) -> int:
@@ -228,9 +236,11 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     checks = {name: check for name, (_, check, applies) in CHECKS.items() if applies(evidence)}
     found = {name: finding for name, check in checks.items() if (finding := check(evidence))}
     weighed = {name: CHECKS[name][0] * finding.strength for name, finding in found.items()}
-    table = list_requirements(
-        evidence, {name: finding.line for name, finding in found.items() if finding.line}, weighed
-    )
+    lines = list_requirements(evidence, {name: finding.line for name, finding in found.items() if finding.line})
+    replies = [act.step for act in evidence.acts if act.talks and act.step <= len(checkpoint.steps)]
+    table = verify(checkpoint, lines, replies=replies, ranks=weighed, harmless=_is_harmless(evidence))
+    steps = (call.step for call in evidence.tool_calls if call.effects & CHANGING and call.step < evidence.pending.step)
+    table = replace(table, changed=tuple(dict.fromkeys(steps)))
     rules = {line.rule for line in table.having(Standing.BROKEN)}
     order = sorted(found, key=lambda name: (name not in rules, -weighed[name]))
     said = _arguments([(found[name], name in rules) for name in order if name in rules or weighed[name] > 0])

@@ -16,7 +16,6 @@ from console.detection.detectors.rules.finding import (
     quote_action,
     quote_result,
     quote_user,
-    user_texts,
 )
 from console.detection.detectors.rules.stated import (
     ID_NAME,
@@ -214,7 +213,7 @@ def _is_person(word: str, call: TracedCall, evidence: Evidence) -> bool:
     if any(word in list_words(name) for name in tools):
         return False
     name = re.compile(rf"\b(?:[Tt]o|[Ff]or)\s+{re.escape(word.capitalize())}(?![\w'’])")
-    said = [whole[start:] for _, _, whole, start in user_texts(evidence)]
+    said = [whole[start:] for _, _, whole, start in evidence.user_texts]
     # Some people write without capitals.
     return any(map(name.search, said)) or not any(c.isupper() for text in said for c in text)
 
@@ -310,7 +309,7 @@ def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote
     for token in tokens:
         if token in FUNCTION_WORDS:
             continue
-        for place, step, whole, start in user_texts(evidence):
+        for place, step, whole, start in evidence.user_texts:
             plain = lowered(whole)
             for match in re.finditer(rf"(?<![^\W_]){re.escape(token)}", plain[start:]):
                 low = match.start() + start

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from console.environments.evidence import Evidence
 from console.environments.webshop.purchase import EXACT, LEFT_OUT, PRICE_SHOWN
-from console.trajectory.messages import FIRST_WORDS
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
 from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import Term, lowered, mentions
@@ -45,7 +44,7 @@ def broken(kind: RequirementKind, about: str, stated: Quote, shown: Quote) -> Li
 
 def quote_user(evidence: Evidence, text: str) -> Quote:
     """Return the first quote of a text, ignoring case, from the request, the user's first message or a reply."""
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         if found := _find(whole, text, place, step, start):
             return found
     return NOT_FOUND
@@ -53,7 +52,7 @@ def quote_user(evidence: Evidence, text: str) -> Quote:
 
 def quote_request(evidence: Evidence) -> Quote:
     """Return the request itself, up to its first 200 characters."""
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         text = whole[start:].strip()[:_LONGEST_QUOTE].strip()
         if text:
             at = whole.index(text, start)
@@ -75,18 +74,6 @@ def quote_result(evidence: Evidence, text: str, step: int) -> Quote:
     """Return the first quote of a text, ignoring case, from the result of a step."""
     whole = text_at(evidence.checkpoint, QuotePlace.OBSERVATION, step) or ""
     return _find(whole, text[:_LONGEST_QUOTE], QuotePlace.OBSERVATION, step) or NOT_FOUND
-
-
-def user_texts(evidence: Evidence) -> Iterator[tuple[QuotePlace, int | None, str, int]]:
-    """Yield (place, step, text, position at which the user's text begins) for each text of the user."""
-    seen = evidence.checkpoint
-    yield QuotePlace.REQUEST, None, seen.instruction, 0
-    before, mark, _ = seen.opening.partition(FIRST_WORDS)
-    if mark:
-        yield QuotePlace.POLICY, None, seen.opening, len(before) + len(mark)
-    for act in evidence.acts:
-        if act.talks and act.step <= len(seen.steps):
-            yield QuotePlace.OBSERVATION, act.step, act.observation, 0
 
 
 def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:

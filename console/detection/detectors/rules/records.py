@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, user_texts
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
 from console.detection.detectors.rules.stated import PROSE, is_discussed, is_excluding, is_keeping, may_change
 from console.environments.evidence import Evidence
 from console.trajectory.call_values import leaves
@@ -111,7 +111,7 @@ def _matches(one: _Said, text: str) -> bool:
 
 def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
     """Yield the words and values with which the user can have described a thing."""
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         plain, anchors = lowered(whole), read_anchors(whole[start:])
         taken: list[tuple[int, int]] = []
         for anchor in (anchor for anchor in anchors if anchor.kind in _COMPARED):

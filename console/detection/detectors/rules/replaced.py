@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, user_texts
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
 from console.detection.detectors.rules.numbers import find_number
 from console.detection.detectors.rules.stated import (
     KINDS,
@@ -315,7 +315,7 @@ def _stated_instead(one: Argument, evidence: Evidence) -> Iterator[Quote]:
 
 def _named(value: Value, evidence: Evidence) -> Iterator[Quote]:
     """Yield the user's words for a value, without those that exclude it."""
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         for match in re.finditer(value.named, whole[start:]) if place is not QuotePlace.POLICY else ():
             low, high = match.start() + start, match.end() + start
             if not is_excluding(lowered(whole[max(0, low - 40) : low]), words=True):

@@ -19,7 +19,6 @@ from console.detection.detectors.rules.finding import (
     quote_action,
     quote_request,
     quote_user,
-    user_texts,
 )
 from console.environments.evidence import Evidence
 from console.environments.tool_use import COMMAND, TracedCall, is_place
@@ -135,7 +134,7 @@ def is_handled_before(value: str, evidence: Evidence) -> bool:
 def list_stated(evidence: Evidence) -> list[StatedValue]:
     """Return the values in all texts of the user."""
     found = []
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         for anchor in read_anchors(whole[start:]):
             low, high = anchor.start + start, anchor.end + start
             near = whole[max(0, low - 6) : low] + " " + whole[high : high + 9]

@@ -16,7 +16,6 @@ from console.detection.detectors.rules.finding import (
     quote_result,
     quote_term,
     terms_of_option,
-    user_texts,
 )
 from console.detection.detectors.rules.household import list_done
 from console.detection.detectors.rules.shopping import complete_phrase, is_tail
@@ -25,16 +24,14 @@ from console.environments.evidence import Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
 from console.environments.tool_use import TracedCall, find_requests
 from console.environments.webshop.purchase import COLOUR_GROUP, EXACT, GENERIC, OPTIONS_SHOWN
-from console.trajectory.effects import CHANGING, TURNS
+from console.trajectory.effects import CHANGING
 from console.trajectory.requirements import (
     Line,
     Quote,
     QuotePlace,
     Requirement,
     RequirementKind,
-    RequirementTable,
     Standing,
-    verify,
 )
 from console.trajectory.requirements.sentences import ANSWER, ASKED, FORM, OTHER_NUMBER, PRODUCT, TITLE
 from console.trajectory.terms import (
@@ -62,30 +59,15 @@ _KINDS = {
 }
 
 
-def list_requirements(evidence: Evidence, broken: Mapping[str, Line], ranks: Mapping[str, float]) -> RequirementTable:
-    """Return the verified table of a checkpoint from the broken lines of the checks, by check, and all other lines."""
+def list_requirements(evidence: Evidence, broken: Mapping[str, Line]) -> list[Line]:
+    """Return the lines of a checkpoint, not yet verified: the broken lines of the checks, by check, and all others."""
     lines = [replace(line, rule=name) for name, line in broken.items()]
     lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.buys else ()
     kinds = {line.requirement.kind for line in lines}
     lines += _answer_lines(evidence, kinds) if evidence.reading else ()
     lines += list_done(evidence, kinds) if evidence.checkpoint.environment == "alfworld" else ()
-    lines += _call_lines(evidence)
-    replies = [step for place, step, _, _ in user_texts(evidence) if place is QuotePlace.OBSERVATION and step]
-    table = verify(evidence.checkpoint, lines, replies=replies, ranks=ranks, harmless=_is_harmless(evidence))
-    steps = (call.step for call in evidence.tool_calls if call.effects & CHANGING and call.step < evidence.pending.step)
-    return replace(table, changed=tuple(dict.fromkeys(steps)))
-
-
-def _is_harmless(evidence: Evidence) -> bool:
-    """Return whether the pending action only talks, answers, ends, plans or reads."""
-    pending = evidence.pending
-    if pending.talks or pending.kind in TURNS or evidence.reading:
-        return True
-    return bool(evidence.pending_calls) and all(map(_only_reads, evidence.pending_calls))
-
-
-def _only_reads(one: TracedCall) -> bool:
-    return bool(one.effects) and not one.effects & CHANGING
+    lines += _call_lines(evidence) if evidence.pending_calls else ()
+    return lines
 
 
 def _purchase_lines(evidence: Evidence, broken: Sequence[Quote]) -> Iterator[Line]:
@@ -299,7 +281,7 @@ def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
     """Yield the line with the user's own words for a call's effect, if the user wrote a known word for it."""
     shown = quote_action(evidence, call.call.name)
     found: list[tuple[int, Quote]] = []
-    for place, step, whole, start in user_texts(evidence):
+    for place, step, whole, start in evidence.user_texts:
         for rank, low, high in find_requests(call.call, call.effects, whole[start:]):
             if not is_excluding(lowered(whole[max(0, start + low - 40) : start + low]), words=True):
                 found.append((rank, Quote(whole[start + low : start + high], start + low, start + high, place, step)))

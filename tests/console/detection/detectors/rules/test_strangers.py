@@ -7,10 +7,10 @@ import json
 import pytest
 
 from console.detection.detectors.rules import RULES
+from console.environments.acts import is_shell_line
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.requirements.anchors import AnchorKind, read_anchors
-from console.trajectory.shell_effects import is_shell_line
 
 
 def flags(request, tool, arguments, *steps):
