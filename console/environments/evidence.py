@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from console.environments.acts import Act, answer_given, list_acts, pending_act
 from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
 from console.environments.tool_use import TracedCall, is_telling, trace_calls
-from console.environments.webshop.purchase import BUYS, Purchase, find_purchase, list_wanted_terms
+from console.environments.webshop.purchase import BUYS, PRICE_SHOWN, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -125,7 +125,8 @@ class Evidence:
     @cached_property
     def purchase(self) -> Purchase | None:
         """The purchase of the product whose page was opened last, or None without such a page."""
-        return find_purchase(self.acts, self.checkpoint.instruction, self.terms)
+        shows_prices = any(PRICE_SHOWN.search(act.observation[:_SEEN_LIMIT]) for act in self.acts)
+        return find_purchase(self.acts, self.checkpoint.instruction, self.terms) if shows_prices else None
 
     @cached_property
     def buys(self) -> bool:

@@ -16,7 +16,6 @@ from enum import StrEnum
 from console.environments import environment
 from console.environments.environment import Brief
 from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable, TermState
-from console.review.judge_appeals import find_judge_appeals
 from console.trajectory import Outcome, Picture, Step, Trajectory
 from console.trajectory.call_values import value_text
 from console.trajectory.calls import read_action
@@ -25,6 +24,7 @@ from console.trajectory.checkpoints import (
     CheckpointKind,
     checkpoint_at,
     checkpoints,
+    find_judge_appeals,
     is_thought,
     pending_action,
 )

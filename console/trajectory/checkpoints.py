@@ -3,6 +3,9 @@
 A pattern is a glob, ignoring case: `*` matches any text, `?` matches one character. The pattern must match the whole
 action, the name of a call in it, or an argument in the form `name.argument=value`. Examples are `click[Buy Now]`,
 `refund_*` and `transfer.amount=*`.
+
+An appeal to the judge is a passage that addresses a model or its judge. Pages, tools or the agent may have written it.
+The check reports its presence, not whether a model followed it.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from importlib.resources import files
 
 from console.trajectory import Outcome, Picture, Step, Trajectory
 from console.trajectory.call_values import UNREADABLE
 from console.trajectory.calls import ARGUMENT, Call, argument_text, read_action, read_line
+from console.trajectory.strict_yaml import read_data
 from console.trajectory.tools import ToolSchema
 
 _WORD = re.compile(r"[a-z]{2,}")
@@ -236,3 +241,48 @@ def to_storable_text(text: str) -> str:
     """Replace the characters that a database cannot store."""
     # Half of a surrogate pair is not valid UTF-8, and PostgreSQL refuses a NUL.
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Appeal:
+    """A pattern, and the words of which a matching text contains at least one."""
+
+    needed: tuple[str, ...]
+    pattern: str
+
+
+_APPEALS = read_data(files(__package__) / "judge_appeals.yaml", tuple[_Appeal, ...])
+_SEARCHED = tuple((one.needed, re.compile(one.pattern, re.IGNORECASE)) for one in _APPEALS)
+_AROUND, _MOST = 60, 3
+
+
+def find_judge_appeals(checkpoint: Checkpoint) -> tuple[tuple[int, str], ...]:
+    """Return the first three appeals in a record with their step numbers; number 0 is the opening."""
+    found = []
+    for number, text in _appeal_texts(checkpoint):
+        if appeal := _first_appeal(text):
+            start, end = max(0, appeal.start() - _AROUND), appeal.end() + _AROUND
+            found.append((number, " ".join(text[start:end].split())))
+        if len(found) == _MOST:
+            break
+    return tuple(found)
+
+
+def _first_appeal(text: str) -> re.Match[str] | None:
+    """Return the first appeal of any kind; match a pattern only if the text contains one of its required words."""
+    lower = text.lower()
+    tried = (pattern for needed, pattern in _SEARCHED if any(word in lower for word in needed))
+    return next((found for pattern in tried if (found := pattern.search(text))), None)
+
+
+def _appeal_texts(checkpoint: Checkpoint) -> Iterator[tuple[int, str]]:
+    """Yield the texts written by the agent, pages and tools, excluding the user's own request."""
+    asked = checkpoint.instruction.strip()
+    yield 0, _without(checkpoint.opening, asked)
+    for number, step in enumerate(checkpoint.steps, start=1):
+        yield number, _without("\n".join((step.action, step.thought, step.observation)), asked)
+    yield len(checkpoint.steps) + 1, f"{checkpoint.action}\n{checkpoint.thought}"
+
+
+def _without(text: str, asked: str) -> str:
+    return text.replace(asked, " ") if asked else text

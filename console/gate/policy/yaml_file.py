@@ -139,18 +139,18 @@ def _seconds(value: object) -> float | None:
     return float(found[1]) * (1 if is_number else _UNITS_S[found[2]]) if found else None
 
 
-def _deadline(value: object) -> float:
-    seconds = _seconds(value)
-    if seconds is None or not 0 < seconds <= MAX_DEADLINE_S:
-        raise ValueError("must be a time such as 90 (seconds), 10m, 4h or 3d, more than 0 and at most 7d")
-    return seconds
+def _time_to(most_s: float, examples: str, *, above_s: float = -1.0) -> BeforeValidator:
+    def check(value: object) -> float:
+        seconds = _seconds(value)
+        if seconds is None or not above_s < seconds <= most_s:
+            raise ValueError(f"must be a time such as {examples}")
+        return seconds
+
+    return BeforeValidator(check)
 
 
-def _undo(value: object) -> float:
-    seconds = _seconds(value)
-    if seconds is None or seconds > MAX_UNDO_S:
-        raise ValueError("must be a time such as 0, 30 (seconds) or 2m, at most 1h")
-    return seconds
+_DEADLINE_TIME = _time_to(MAX_DEADLINE_S, "90 (seconds), 10m, 4h or 3d, more than 0 and at most 7d", above_s=0.0)
+_UNDO_TIME = _time_to(MAX_UNDO_S, "0, 30 (seconds) or 2m, at most 1h")
 
 
 def _people(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,13 +161,6 @@ def _people(entries: tuple[str, ...]) -> tuple[str, ...]:
         if entry.startswith(ROLE) and name not in (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN):
             raise ValueError(f"{entry!r} is not a role. Use role:reviewer, role:researcher or role:admin")
     return entries
-
-
-def _after(value: object) -> float:
-    seconds = _seconds(value)
-    if seconds is None or seconds > MAX_DEADLINE_S:
-        raise ValueError("must be a time such as 600 (seconds), 10m or 4h, at most 7d")
-    return seconds
 
 
 def _limit_number(value: object) -> float:
@@ -230,7 +223,7 @@ class _WrittenWiden(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    after: Annotated[float, BeforeValidator(_after)]
+    after: Annotated[float, _time_to(MAX_DEADLINE_S, "600 (seconds), 10m or 4h, at most 7d")]
     to: _People
 
 
@@ -271,11 +264,11 @@ class _WrittenRule(BaseModel):
     because: _Text = ""
     reviews: Annotated[int, BeforeValidator(_reviews)] = 1
     decisions: Annotated[_Texts, _choice(DECISIONS, "decision")] = ()
-    deadline: Annotated[float | None, BeforeValidator(_deadline)] = None
+    deadline: Annotated[float | None, _DEADLINE_TIME] = None
     who: _People = ()
     widen: _WrittenWiden | None = None
     doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
-    undo: Annotated[float | None, BeforeValidator(_undo)] = None
+    undo: Annotated[float | None, _UNDO_TIME] = None
     limit: _WrittenLimit | None = None
 
     @field_validator("limit")
@@ -337,5 +330,5 @@ class _WrittenPolicy(BaseModel):
     mode: PolicyMode = PolicyMode.ENFORCE
     rollout: Annotated[float, BeforeValidator(_share)] = 1.0
     timezone: Annotated[_Text, AfterValidator(_timezone)] = UTC_NAME
-    undo: Annotated[float | None, BeforeValidator(_undo)] = None
+    undo: Annotated[float | None, _UNDO_TIME] = None
     hints_from: _Texts = ()
