@@ -45,24 +45,17 @@ class LinkedTable:
         return self.who + self.what + self.when
 
 
+def _names(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
 _SEEN = {"seen_ms": "changes with every request and grants nothing"}
 
 LINKED: dict[str, LinkedTable] = {
     "ask": LinkedTable(
         who=("agent_id", "asker"),
-        what=(
-            "run_id",
-            "digest",
-            "trajectory_id",
-            "item_id",
-            "token",
-            "step",
-            "answer",
-            "action",
-            "decision_id",
-            "policy_version",
-            "rule",
-            "tool",
+        what=_names(
+            "run_id digest trajectory_id item_id token step answer action decision_id policy_version rule tool"
         ),
         when=("asked_ms", "deadline_ms", "answered_ms"),
         left_out={
@@ -87,24 +80,9 @@ LINKED: dict[str, LinkedTable] = {
     ),
     "decision": LinkedTable(
         who=("reviewer", "annotator_kind", "door"),
-        what=(
-            "item_id",
-            "slot_id",
-            "decision",
-            "label",
-            "feedback_type",
-            "feedback_text",
-            "edited_action",
-            "action_digest",
-            "submit_key",
-            "revision",
-            "superseded",
-            "budget_cap",
-            "budget_used",
-            "seen_digest",
-            "reason_codes",
-            "marked_steps",
-            "answers",
+        what=_names(
+            "item_id slot_id decision label feedback_type feedback_text edited_action action_digest submit_key "
+            "revision superseded budget_cap budget_used seen_digest reason_codes marked_steps answers"
         ),
         when=("claimed_ms", "decided_ms", "withdrawn_ms", "delivered_ms"),
         left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},
@@ -119,30 +97,9 @@ LINKED: dict[str, LinkedTable] = {
         who=("author",), what=("run_id", "version", "text", "digest"), when=("created_ms",), run="run_id"
     ),
     "run": LinkedTable(
-        what=(
-            "name",
-            "kind",
-            "environment",
-            "actor",
-            "source_run_id",
-            "study_id",
-            "critical",
-            "ends",
-            "detector",
-            "threshold",
-            "seed",
-            "budget_cap",
-            "budget_percent",
-            "halted_free",
-            "feedback_mode",
-            "reviews_per_item",
-            "blind",
-            "lease_ms",
-            "undo_ms",
-            "trials",
-            "options",
-            "tags",
-            "hold",
+        what=_names(
+            "name kind environment actor source_run_id study_id critical ends detector threshold seed budget_cap "
+            "budget_percent halted_free feedback_mode reviews_per_item blind lease_ms undo_ms trials options tags hold"
         ),
         when=("created_ms", "archived_ms"),
         run="id",
@@ -168,20 +125,9 @@ LINKED: dict[str, LinkedTable] = {
     "agent_owner": LinkedTable(who=("agent_id", "owner")),
     "carried_check": LinkedTable(
         who=("agent_id",),
-        what=(
-            "run",
-            "token",
-            "digest",
-            "task_key",
-            "instruction_digest",
-            "trial",
-            "step",
-            "action_digest",
-            "begun",
-            "answer",
-            "feedback_text",
-            "reason_codes",
-            "marked_steps",
+        what=_names(
+            "run token digest task_key instruction_digest trial step action_digest begun answer feedback_text "
+            "reason_codes marked_steps"
         ),
         when=("at_ms",),
     ),

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from sqlalchemy import BindParameter, bindparam, case, func, literal, literal_column, or_
+from sqlalchemy import BindParameter, bindparam, case, func, literal, literal_column, or_, union_all
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -46,12 +46,21 @@ _ASKED = (
     .order_by(col(_ask.id))
 )
 _MOST_WATCHED = 5_000
-_unreviewed = (
-    select(_item.id, _item.open_slots)
-    .where(col(_item.run_id).in_(_RUNS), col(_item.status).in_(UNREVIEWED))
+# Literals, because SQLite cannot use a partial index with a bound value.
+_opened = (
+    sa_select(col(_item.id), col(_item.open_slots))
+    .where(col(_item.run_id).in_(_RUNS), literal_column("item.open_slots > 0"))
     .limit(_MOST_WATCHED)
     .subquery()
 )
+_claimed: Any = (
+    sa_select(col(_item.id), literal_column("0"))
+    .join(tables.Slot, col(tables.Slot.item_id) == _item.id)
+    # Adding 0 keeps the planner from reading all items of the runs to find the claimed ones.
+    .where(literal_column("slot.status = 'claimed'"), col(_item.open_slots) == 0, (col(_item.run_id) + 0).in_(_RUNS))
+    .distinct()
+)
+_unreviewed = union_all(sa_select(_opened), _claimed).subquery()
 # If the runs have more items than are watched, the newest item of any run tells of new ones.
 _newest = case(
     (func.count() < _MOST_WATCHED, func.max(_unreviewed.c.id)), else_=select(func.max(_item.id)).scalar_subquery()

@@ -264,10 +264,10 @@ def _join_own(statement: Any, run: tables.Run, trial: int, reviewer: str, wanted
     of_others = is_assigned_to_others(reviewer)
     left = (item.trial == trial, ~of_others, *_conditions(wanted, reviewer, hides=_hides_verdict(run)))
     if opens:
-        taken = col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))
+        # Not by an outer join, of which PostgreSQL expects a single row: it then sorts all items of the trial.
+        taken = exists().where(own, col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED)))
         # A literal, because SQLite cannot use a partial index with a bound value.
-        is_open: tuple[Any, ...] = (item.run_id == run.id, literal_column("item.open_slots > 0"))
-        return statement.outerjoin(_OWN, own).where(*is_open, or_(col(_OWN.id).is_(None), ~taken), *left)
+        return statement.where(item.run_id == run.id, literal_column("item.open_slots > 0"), ~taken, *left)
     claimed = (col(_OWN.status) == SlotStatus.CLAIMED) & col(item.status).in_(UNREVIEWED)
     skipped = (col(_OWN.status) == SlotStatus.SKIPPED) & (col(_OWN.lease_until_ms) > _AT) & (col(item.open_slots) > 0)
     held = col(_OWN.status).in_((SlotStatus.CLAIMED, SlotStatus.SKIPPED))
@@ -296,11 +296,12 @@ def _conditions(wanted: PendingFilter, reviewer: str, *, hides: bool) -> list[Co
 
 
 def _mine(reviewer: str) -> ColumnElement[bool]:
-    item, draft, note, decision = tables.Item, tables.Draft, tables.Note, tables.Decision
+    item, draft, note, decision, slot = tables.Item, tables.Draft, tables.Note, tables.Decision, tables.Slot
     begun = (col(draft.reviewer) == reviewer) & (col(draft.feedback_text) != "")
     marked = (col(note.addressee) == reviewer) & (col(decision.id) == note.decision_id)
+    held = (col(slot.item_id) == item.id) & (col(slot.reviewer) == reviewer)
     return or_(
-        col(_OWN.status) == SlotStatus.CLAIMED,
+        exists().where(held, col(slot.status) == SlotStatus.CLAIMED),
         exists().where(col(draft.item_id) == item.id, begun),
         exists().where(col(note.item_id) == item.id, marked, is_current()),
     )
@@ -325,19 +326,20 @@ def _count_open(session: Session, run: tables.Run, trial: int, reviewer: str, wa
     return waiting, using
 
 
-_ROW = (
-    *(col(getattr(tables.Item, name)) for name in ("id", "kind")),
-    _TURN,
-    case((col(_OWN.status) == SlotStatus.CLAIMED, col(_OWN.claimed_ms)), else_=func.coalesce(_OWN.lease_until_ms, 0)),
-    *(col(getattr(tables.Item, name)) for name in ("priority", "trial", "created_ms")),
-)
+_CLAIM_AT = case((col(_OWN.status) == SlotStatus.CLAIMED, col(_OWN.claimed_ms)), else_=_OWN.lease_until_ms)
+
+
+def _select_row(turn: Any, at_ms: Any) -> Any:
+    item = tables.Item
+    columns: list[Any] = [item.id, item.kind, turn, at_ms, item.priority, item.trial, item.created_ms]
+    return sa_select(*columns)
 
 
 def _own_rows(
     session: Session, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter, at_ms: int
 ) -> list[_Row]:
     """Return the items of the trial that the reviewer has claimed, the latest first, or skipped, the first first."""
-    statement = _join_own(sa_select(*_ROW), run, trial, reviewer, wanted, opens=False)
+    statement = _join_own(_select_row(_TURN, _CLAIM_AT), run, trial, reviewer, wanted, opens=False)
     rows = [_Row(*row) for row in session.execute(statement, {"at_ms": at_ms})]
     return sorted(rows, key=lambda row: (row.at_ms if row.turn == OfferOrder.SKIPPED else -row.at_ms, row.id))
 
@@ -346,8 +348,10 @@ def _fresh_rows(
     session: Session, run: tables.Run, trial: int, reviewer: str, wanted: PendingFilter, most: int, at_ms: int
 ) -> list[_Row]:
     """Return the trial's items that are new to the reviewer, by priority."""
-    item = tables.Item
-    statement = _join_own(sa_select(*_ROW), run, trial, reviewer, wanted, opens=True).where(_TURN == OfferOrder.FRESH)
+    item, fresh = tables.Item, _select_row(literal_column(str(int(OfferOrder.FRESH))), literal_column("0"))
+    own = (col(_OWN.item_id) == item.id) & (col(_OWN.reviewer) == reviewer)
+    skipped = exists().where(own, col(_OWN.status) == SlotStatus.SKIPPED, col(_OWN.lease_until_ms) > _AT)
+    statement = _join_own(fresh, run, trial, reviewer, wanted, opens=True).where(~skipped)
     ordered = statement.order_by(col(item.priority).desc(), item.id).limit(most)
     return [_Row(*row) for row in session.execute(ordered, {"at_ms": at_ms})]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Select, String, column, func, literal_column, select, table
+from sqlalchemy import Select, column, func, literal_column, select, table
 from sqlmodel import Session, col
 
 from console.errors import Unknown
 from console.trajectory import Trajectory, from_json
 from storage import tables
-from storage.tables import text_search
+from storage.tables import server_search, text_search
 
 
 def load(session: Session, trajectory_id: int) -> Trajectory:
@@ -88,7 +88,7 @@ def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limi
 
 def _order(session: Session, wanted: Filter) -> Any:
     """Return the SQL expression that sorts in import order, the order in which the index yields matches."""
-    indexed = wanted.text.strip() and text_search.has_text_index(session.connection())
+    indexed = wanted.text.strip() and session.connection().dialect.name == "sqlite"
     return _INDEX.c.rowid if indexed else tables.Trajectory.id
 
 
@@ -115,8 +115,7 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
     if wanted.place not in PLACES:
         raise Unknown("search field", wanted.place, PLACES)
     if wanted.text.strip():
-        indexed = text_search.has_text_index(session.connection())
-        found += _indexed(wanted) if indexed else [_read_through(session, wanted)]
+        found += _indexed(wanted, session.connection().dialect.name)
     if wanted.outcomes:
         found.append(col(record.outcome).in_(wanted.outcomes))
     if wanted.labels:
@@ -127,12 +126,14 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
     return found
 
 
-def _indexed(wanted: Filter) -> list[Any]:
-    """Return SQL conditions on the joined index for trajectories that contain every word, so that a page reads only
-    matching trajectories.
+def _indexed(wanted: Filter, dialect: str) -> list[Any]:
+    """Return SQL conditions on the index, on SQLite a joined one, for trajectories that contain every word, so that a
+    page reads only matching trajectories.
     """
-    readable = wanted.text.replace("\0", "").replace('"', '""').encode("utf-8", "ignore").decode()
-    words = [word for word in readable.split() if any(sign.isalnum() for sign in word)]
+    readable = wanted.text.replace("\0", "").encode("utf-8", "ignore").decode()
+    words = [word.replace('"', '""') for word in readable.split() if any(sign.isalnum() for sign in word)]
+    if dialect != "sqlite":
+        return [server_search.find_words(words, None if wanted.place == ANYWHERE else wanted.place)]
     # Words without a letter or digit match nothing, as the empty phrase does.
     match = " AND ".join(f'"{word}"{" *" if word.endswith("*") else ""}' for word in words or [""])
     scope = match if wanted.place == ANYWHERE else f"{{{wanted.place}}} : ({match})"
@@ -142,17 +143,3 @@ def _indexed(wanted: Filter) -> list[Any]:
 
 
 _INDEX = table(text_search.INDEX, column("rowid"), column(text_search.INDEX))
-
-
-def _read_through(session: Session, wanted: Filter) -> Any:
-    """Return an SQL condition without the index for trajectories that contain every word; words also match within
-    longer words.
-    """
-    body = tables.TrajectoryBody
-    words = [orjson.dumps(word.rstrip("*")).decode()[1:-1] for word in wanted.text.replace("\0", "").split()]
-    dialect = session.connection().dialect.name
-    read: Any = col(body.body)
-    if wanted.place != ANYWHERE:
-        read = literal_column(text_search.text_of(wanted.place, dialect), String)
-    hits = select(col(body.trajectory_id)).where(*(read.icontains(word, autoescape=True) for word in words))
-    return col(tables.Trajectory.id).in_(hits)

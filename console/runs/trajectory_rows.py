@@ -24,7 +24,7 @@ from console.runs.importers.records import DECIDED
 from console.trajectory import Label, Picture, Step, Trajectory, checkpoints
 from storage import tables
 from storage.queue.transaction import Transaction
-from storage.tables import DecisionKind, text_search
+from storage.tables import DecisionKind, server_search, text_search
 
 # Written for every step of every trial, so they are put together once.
 _TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
@@ -284,5 +284,6 @@ def catch_up_index(seconds: float | None = None) -> int:
     end = None if seconds is None else time.monotonic() + seconds
     while left and (end is None or time.monotonic() < end):
         with writing() as session:
-            left = text_search.index_queued(session.connection())
+            index = text_search if session.connection().dialect.name == "sqlite" else server_search
+            left = index.index_queued(session.connection())
     return left

@@ -18,7 +18,9 @@ from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, Storag
 from storage.linked_rows import LINKED, postgres_triggers
 from storage.private_files import create_private
 from storage.tables import DatabaseKey, Table
+from storage.tables.server_search import DEFINITION as SERVER_INDEX
 from storage.tables.text_search import DEFINITION as TEXT_INDEX
+from storage.tables.text_search import INDEX
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
@@ -180,11 +182,9 @@ def _create(url: str) -> bool:
 
 
 def make_text_index(connection: Connection) -> None:
-    """Create the empty text index if the database is SQLite with FTS5; without the index, a search reads every text."""
-    if connection.dialect.name != "sqlite":
-        return
-    if "ENABLE_FTS5" in set(connection.exec_driver_sql("PRAGMA compile_options").scalars()):
-        for statement in TEXT_INDEX:
+    """Create the text index, and queue the trajectories in it; do nothing if the database has the index."""
+    if not inspect(connection).has_table(INDEX):
+        for statement in TEXT_INDEX if connection.dialect.name == "sqlite" else SERVER_INDEX:
             connection.exec_driver_sql(statement)
 
 

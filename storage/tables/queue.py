@@ -73,6 +73,7 @@ class Item(NumberedTable, table=True):
             "trial",
             text("priority DESC"),
             "id",
+            "open_slots",
             sqlite_where=text("open_slots > 0"),
             postgresql_where=text("open_slots > 0"),
         ),

@@ -105,7 +105,7 @@ class Trajectory(NumberedTable, table=True):
     __table_args__ = (
         UniqueConstraint("run_id", "digest"),
         Index("ix_trajectory_run", "run_id", "id"),
-        Index("ix_trajectory_run_trial", "run_id", "trial"),
+        Index("ix_trajectory_run_outcome", "run_id", "trial", "outcome", "carried_over", "released_by"),
         Index("ix_trajectory_task", "task_id", "trial"),
         Index("ix_trajectory_import", "import_id"),
     )

@@ -14,7 +14,7 @@ from sqlalchemy import null, select
 from sqlmodel import Session
 
 from console.runs.export.formats import Page
-from console.runs.export.query import OF_TRAJECTORY, RUN_NAME, Amend, ExportQuery, integer, text, time, truth
+from console.runs.export.query import OF_TRAJECTORY, RUN_NAME, Amend, ExportQuery, fields, integer, text, time
 from storage.tables import Table
 
 _tables = Table.metadata.tables
@@ -55,11 +55,7 @@ ANSWERS = ExportQuery(
         integer("decision_id", _decision.c.id),
         integer("item_id", _item.c.id),
         *OF_TRAJECTORY,
-        text("reviewer", _decision.c.reviewer),
-        text("annotator_kind", _decision.c.annotator_kind),
-        text("decision", _decision.c.decision),
-        truth("superseded", _decision.c.superseded),
-        time("decided_at", _decision.c.decided_ms),
+        *fields(_decision, "reviewer annotator_kind decision superseded decided_ms"),
         text("question", null()),
         text("question_text", null()),
         text("question_kind", null()),
@@ -97,9 +93,7 @@ CORRECTIONS = ExportQuery(
         integer("correction_id", _correction.c.id),
         integer("item_id", _item.c.id),
         *OF_TRAJECTORY,
-        text("reviewer", _correction.c.reviewer),
-        text("detector", _correction.c.detector),
-        text("model", _correction.c.model),
+        *fields(_correction, "reviewer detector model"),
         time("corrected_at", _correction.c.created_ms),
         time("withdrawn_at", _correction.c.withdrawn_ms),
         text("requirement_kind", null()),
@@ -121,11 +115,7 @@ ALLOWED_CHECKS = ExportQuery(
     cells=(
         integer("allowed_id", _allowed.c.id),
         text("run", RUN_NAME),
-        text("agent", _allowed.c.agent),
-        text("tool", _allowed.c.tool),
-        text("rule", _allowed.c.rule),
-        integer("policy_version", _allowed.c.policy_version),
-        text("action_digest", _allowed.c.action_digest),
+        *fields(_allowed, "agent tool rule policy_version action_digest"),
         time("allowed_at", _allowed.c.at_ms),
     ),
     joined=_allowed,

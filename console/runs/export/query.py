@@ -43,6 +43,17 @@ text, integer, number = (
 truth, time = partial(_cell, ColumnKind.TRUTH), partial(_cell, ColumnKind.TIME)
 json, record = partial(_cell, ColumnKind.JSON), partial(_cell, ColumnKind.RECORD)
 
+_OF_TYPE = {int: ColumnKind.INTEGER, float: ColumnKind.NUMBER, bool: ColumnKind.TRUTH}
+
+
+def fields(table: Any, names: str) -> Iterator[ExportColumn]:
+    """Yield the cells of a table's columns, given by name and separated by blanks; the time `x_ms` becomes `x_at`."""
+    for name in names.split():
+        kind, value = _OF_TYPE.get(table.c[name].type.python_type, ColumnKind.TEXT), table.c[name]
+        is_time = kind is ColumnKind.INTEGER and name.endswith("_ms")
+        yield time(f"{name.removesuffix('_ms')}_at", value) if is_time else _cell(kind, name, value)
+
+
 RUN_NAME: Any = bindparam("run_name")
 """The name of the exported run, as a cell."""
 

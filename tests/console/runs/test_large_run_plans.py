@@ -1,0 +1,102 @@
+"""What a page asks about a run of any size begins with an index."""
+
+import re
+
+import pytest
+from sqlalchemy import event, select, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Engine
+
+from console.database import reading, writing
+from console.review import inbox, pending_items
+from console.runs import archive, get, status
+from storage import tables
+from storage.engine import engine
+from storage.tables import server_search
+from tests import postgres
+
+
+def explain(session, work):
+    """The steps of the plan of every select that the work runs, as one list for each."""
+    asked = []
+
+    def keep(_connection, _cursor, statement, parameters, *_others):
+        asked.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", keep)
+    try:
+        work()
+    finally:
+        event.remove(Engine, "before_cursor_execute", keep)
+    connection = session.connection()
+    explaining = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+    return [
+        [row[-1] for row in connection.exec_driver_sql(f"{explaining} {one}", values)]
+        for one, values in asked
+        if one.startswith("SELECT")
+    ]
+
+
+@pytest.fixture
+def run(data_dir):
+    with writing() as session:
+        archive(session, "log", 1)
+    return "log"
+
+
+def test_the_outcomes_of_a_run_are_counted_in_an_index_alone(run):
+    with reading() as session:
+        found = explain(session, lambda: status.run_status(session, get(session, run)))
+    assert ["SEARCH trajectory USING COVERING INDEX ix_trajectory_run_outcome (run_id=?)"] in found
+
+
+def test_what_anybody_may_claim_is_counted_in_an_index_alone(run):
+    with reading() as session:
+        found = explain(session, lambda: inbox.get_queue_state(session, [1, 2]))
+    steps = [step for plan in found for step in plan]
+    assert "SEARCH item USING COVERING INDEX ix_item_ready (run_id=?)" in steps
+    assert [step for step in steps if step.startswith("SCAN item")] == []
+
+
+STOCK = """
+INSERT INTO task (id, run_id, task_key, environment, instruction, instruction_digest) VALUES (1, 1, 't', 'e', 'i', 'd');
+INSERT INTO trajectory (id, run_id, task_id, trial, environment, outcome, recorded_outcome, carried_over, n_steps,
+    n_critical, digest, source, created_ms)
+SELECT n, 1, 1, 0, 'e', 'failed', 'failed', false, 1, 1, n::text, '{}', 1 FROM generate_series(1, 20000) n;
+INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, open_slots, reviews_required, created_ms)
+SELECT 1, 0, n, 1, 'action', 'pending', n, 1, 1, 1 FROM generate_series(1, 20000) n;
+INSERT INTO budget (run_id, trial, scope, used, halted) VALUES (1, 0, '', 0, 0)"""
+
+
+@postgres.NEEDED
+def test_on_a_server_the_inbox_sorts_no_pending_items():
+    with postgres.database() as url:
+        with writing(url) as session:
+            archive(session, "log", 1)
+            session.flush()
+            for statement in STOCK.split(";"):
+                session.connection().exec_driver_sql(statement)
+        with engine(url).execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql("VACUUM ANALYZE")
+        with reading(url) as session:
+            run = get(session, "log")
+            # All of so small a table is read as fast without an index.
+            session.execute(text("SET LOCAL enable_seqscan = off"))
+            plans = explain(session, lambda: pending_items.list_pending_items(session, [run], "Ada"))
+            plans += explain(session, lambda: inbox.get_queue_state(session, [1]))
+    scans = [step for plan in plans for step in plan if re.search(r" on item\b(?!_)", step)]
+    assert len([step for step in scans if "using ix_item_ready" in step]) == 2
+    assert [step for step in scans if "using ix_item_ready" not in step and "using item_pkey" not in step] == []
+
+
+@postgres.NEEDED
+@pytest.mark.parametrize("words", [["refund"], ["refund*"], ["rm-rf", "disk"]])
+def test_a_search_on_a_server_reads_the_index_of_words(words):
+    record = tables.Trajectory
+    asked = select(record.id).where(server_search.find_words(words, "actions"))
+    compiled = asked.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+    with postgres.database() as url, reading(url) as session:
+        # An empty table is read as fast without an index.
+        session.execute(text("SET LOCAL enable_seqscan = off"))
+        plan = "\n".join(session.execute(text(f"EXPLAIN {compiled}".replace(":*", r"\:*"))).scalars())
+    assert "Bitmap Index Scan on trajectory_words_words" in plan
