@@ -7,11 +7,11 @@ from streamlit.navigation.page import StreamlitPage
 
 from console.auth.people import Identity, Role
 from console.errors import ConsoleError
-from console.language import _
+from console.language import _, language
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import provide_identity, sign_in_or_stop
 from console.web.streamlit_internals import forget_vanished_widgets, page_in_address
-from console.web.visitor_language import follow_visitors
+from console.web.visitor_language import follow_page, follow_visitors, name_language
 from console.web.waiting_agents import open_waiting_agent, show_waiting_agents
 from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.messages import refusal_words, show_problem
@@ -43,8 +43,12 @@ follow_visitors()
 show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 
 
-def show_page(identity: Identity | None) -> None:
-    """Draw the page at the address if the identity may open that page."""
+ENGLISH = ("trajectories", "runs", "detectors", "studies", "export")
+"""The addresses of the pages for researchers alone. These pages exist only in English."""
+
+
+def list_pages(identity: Identity | None) -> list[StreamlitPage]:
+    """Return the pages with their titles in the reader's language: those of the identity, and hidden refusals."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
@@ -56,11 +60,11 @@ def show_page(identity: Identity | None) -> None:
     ]
     handbook = st.Page("console/web/pages/help.py", title=_("Help"), url_path="help")
     researchers = [
-        st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
-        st.Page("console/web/pages/runs.py", title="Runs", url_path="runs"),
-        st.Page("console/web/pages/detectors.py", title="Detectors", url_path="detectors"),
-        st.Page("console/web/pages/studies.py", title="Studies", url_path="studies"),
-        st.Page("console/web/pages/export.py", title="Export", url_path="export"),
+        st.Page("console/web/pages/trajectories.py", title=_("Trajectories"), url_path="trajectories"),
+        st.Page("console/web/pages/runs.py", title=_("Runs"), url_path="runs"),
+        st.Page("console/web/pages/detectors.py", title=_("Detectors"), url_path="detectors"),
+        st.Page("console/web/pages/studies.py", title=_("Studies"), url_path="studies"),
+        st.Page("console/web/pages/export.py", title=_("Export"), url_path="export"),
     ]
     sessions = st.Page("console/web/pages/people.py", title=_("People"), url_path="people")
     notices = st.Page("console/web/pages/notices.py", title=_("Notices"), url_path="notices")
@@ -72,26 +76,48 @@ def show_page(identity: Identity | None) -> None:
         pages = [*reviewers, *researchers, sessions, notices, handbook, takes_part]
     else:
         pages = [*reviewers, sessions, notices, handbook, takes_part, *refuse_pages(researchers)]
-    pages += find_missing_page(pages)
-    page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
+    return pages + find_missing_page(pages)
+
+
+def open_navigation(identity: Identity | None) -> tuple[StreamlitPage, StreamlitPage]:
+    """Draw the navigation; return the present page and the first page.
+
+    A page that exists only in English is English throughout, with its navigation.
+    """
+    shown = identity is not None and not identity.has(Role.PARTICIPANT)
+    pages = list_pages(identity)
+    page = st.navigation(pages, position="top" if shown else "hidden")
+    researches = identity is not None and identity.has(Role.RESEARCHER)
+    if researches and page.url_path in ENGLISH and language() != "en":
+        follow_page("en")
+        pages = list_pages(identity)
+        page = st.navigation(pages, position="top")
+    name_language()
+    return page, pages[0]
+
+
+def show_page(identity: Identity | None) -> None:
+    """Draw the page at the address if the identity may open that page."""
+    taking_part = identity is not None and identity.has(Role.PARTICIPANT)
+    page, home = open_navigation(identity)
     if identity is None:
         st.set_page_config(page_title="InferAct Console")
     elif taking_part:
         st.set_page_config(page_title=f"{page.title} · InferAct Console")
-    if page is not takes_part:
+    if page.url_path != "participate":
         sign_in_or_stop()
     if identity is None or taking_part:
         page.run()
         return
-    if page is reviewers[1] and page_in_address() == page.url_path:
+    if page.url_path == "inbox" and page_in_address() == page.url_path:
         # The navigation marks the Inbox at its other address only.
-        st.switch_page(reviewers[0], query_params={name: st.query_params.get_all(name) for name in st.query_params})
-    if page is not reviewers[2]:
+        st.switch_page(home, query_params={name: st.query_params.get_all(name) for name in st.query_params})
+    if page.url_path != "review":
         # The Review page opens with the next item, not with the earlier decision that it showed last.
         st.session_state["looking_back"] = None
     open_waiting_agent()
     with st.container(key="agents-waiting"):
-        show_waiting_agents(identity, page.title, reviews=page is reviewers[2])
+        show_waiting_agents(identity, page.title, reviews=page.url_path == "review")
     page.run()
 
 

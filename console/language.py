@@ -39,6 +39,11 @@ def digits(number: int) -> str:
     return f"{number:,}".replace(",", _(","))
 
 
+def quoted(text: str) -> str:
+    """Return the text within the quotation marks of the reader's language."""
+    return _("“{text}”").format(text=text)
+
+
 def counted(number: int, noun: str) -> str:
     """Return the number with its English noun, for pages and commands that exist only in English."""
     several = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"

@@ -10,6 +10,7 @@ from sqlmodel import Session, and_, col, or_, select, update
 from console.auth.kept_secrets import new_token, token_hash
 from console.auth.people import RESERVED, RESERVED_STARTS, find_person, name_key
 from console.errors import BadInput, Refused, Unknown
+from console.language import _
 from console.settings import settings
 from storage import tables
 from storage.tables.people import ENDED
@@ -51,10 +52,10 @@ def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
     """
     cleaned = " ".join(name.split())
     if not cleaned or len(cleaned) > _MAX_NAME or not cleaned.isprintable():
-        raise BadInput(f"The agent's name is invalid. Use 1 to {_MAX_NAME} printable characters.")
+        raise BadInput(_("The agent's name is invalid. Use 1 to {most} printable characters.").format(most=_MAX_NAME))
     is_taken = _find(session, cleaned) is not None or find_person(session, cleaned) is not None
     if is_taken or name_key(cleaned) in RESERVED or name_key(cleaned).startswith(RESERVED_STARTS):
-        raise Refused(f"The agent name {cleaned!r} is taken. Choose another name.")
+        raise Refused(_("The agent name {name} is taken. Choose another name.").format(name=repr(cleaned)))
     token = f"agent_{new_token()}"
     key, hashed = cleaned.casefold(), token_hash(token)
     agent = tables.Agent(name=cleaned, name_key=key, token_hash=hashed, created_ms=now_ms)

@@ -168,11 +168,12 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
     if by.has(Role.ADMIN):
         return
     if not by.has(Role.RESEARCHER):
-        raise Refused("Only researchers and admins may do this. Ask one of them.")
-    if beyond := sorted(str(role) for role in roles if role not in by.roles):
-        raise Refused(f"You cannot grant or revoke the role {' and '.join(beyond)}, which you lack. Ask an admin.")
+        raise Refused(_("Only researchers and admins may do this. Ask one of them."))
+    if beyond := sorted(_(role) for role in roles if role not in by.roles):
+        words = _("You cannot grant or revoke these roles, which you lack: {roles}. Ask an admin.")
+        raise Refused(words.format(roles=", ".join(beyond)))
     if known is not None:
-        raise Refused(f"{known.name} already has access. Ask an admin for a new link.")
+        raise Refused(_("{name} already has access. Ask an admin for a new link.").format(name=known.name))
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:

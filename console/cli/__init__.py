@@ -115,24 +115,12 @@ def _show_contents(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-_STARTS_WORK = (
-    "demo",
-    "serve",
-    "trajectory import",
-    "follow",
-    "run start",
-    "plan train",
-    "policy set",
-    "agent add",
-    "person invite",
-    "oversight fp-first",
-    "oversight protocols",
-    "paper inferact",
-    "paper devils-advocate",
-    "paper autoplan",
-    "study create",
-    "study preset run",
+_STARTERS = (
+    "demo, serve, trajectory import, follow, run start, plan train, policy set, agent add, person invite, "
+    "oversight fp-first, oversight protocols, paper inferact, paper devils-advocate, paper autoplan, study create, "
+    "study preset run"
 )
+_STARTS_WORK = tuple(_STARTERS.split(", "))
 """The commands that create a missing database; the other commands refuse to, so that a mistyped path is noticed."""
 
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]

@@ -30,7 +30,7 @@ from console.gate.served_console import add_client_path
 from console.language import counted
 from console.llm.client import find_capabilities
 from console.review.notices import health
-from console.runs import erasure, maintenance
+from console.runs import erasure, iso, maintenance
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
@@ -90,7 +90,7 @@ def show_head(
     url = database_url()
     seal_chains(url)
     events, chain = chain_end(url)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
+    at = iso(now_ms())
     line = f"{events}:{chain} {at}"
     if out is not None:
         with out.expanduser().open("a", encoding="utf-8") as file:

@@ -351,6 +351,7 @@ def show_capacity(
     show_table(rows, capacity.COLUMNS, empty=f"No one has decided an item in {run}.")
     for one in found:
         say(one.sentence)
+    say(capacity.SCOPE)
     say(f"Stop at the capacity: {'on' if stops else 'off'}.")
 
 

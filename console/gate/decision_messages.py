@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from sqlmodel import Session, col, func, select
 
 from console.gate.checks import check_id_of_item
 from console.review.resolution import feedback_to_agent
-from console.runs import is_current, outbox
+from console.runs import is_current, iso, outbox
 from console.runs.outbox import DECISION_MADE, Claimed
 from storage import tables
 from storage.tables import RunKind
@@ -90,7 +89,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
     task = session.get_one(tables.Task, record.task_id)
     return {
         "type": DECISION_MADE,
-        "timestamp": datetime.fromtimestamp(decision.decided_ms / 1_000, UTC).isoformat(timespec="milliseconds"),
+        "timestamp": iso(decision.decided_ms),
         "data": {
             "check_id": check_id_of_item(session, decision.item_id),
             "run": run.name,

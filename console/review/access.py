@@ -22,7 +22,7 @@ from console.auth.people import Role, name_key
 from console.database import now_ms
 from console.errors import BadInput, Refused, Unknown
 from console.language import _
-from console.runs import run_options
+from console.runs import run_options, withholds_items
 from storage import tables
 from storage.queue import Claim, NoClaim, NoClaimReason, Queue
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
@@ -157,13 +157,13 @@ _CLOSED = (
 )
 
 
-def list_reviewable_runs(session: Session, reviewer: str) -> list[tables.Run]:
+def list_reviewable_runs(session: Session, reviewer: str, *, offering: bool = False) -> list[tables.Run]:
     """List the runs that this person may review, by id; runs of studies and archived runs are excluded.
 
-    Runs of answers to rate have a page of their own and are excluded as well.
+    Runs of answers to rate have a page of their own and are excluded as well; with `offering`, so are stopped runs.
     """
     found = session.exec(_REVIEWABLE, params={"person": name_key(reviewer)})
-    return [row for row in found if not run_options(row).rates_answers]
+    return [row for row in found if not (run_options(row).rates_answers or (offering and withholds_items(row)))]
 
 
 def refuse_stranger(session: Session, runs: Sequence[tables.Run], reviewer: str) -> None:
@@ -283,9 +283,10 @@ def claim_most_urgent(
     Return NoClaim with the reason if the claim fails. Raise Refused without access to one of the runs.
     """
     refuse_stranger(session, runs, reviewer)
-    by_id = {run.id or 0: run for run in runs if not _stops_here(session, run, reviewer, now_ms)}
+    offering = [run for run in runs if not withholds_items(run)]
+    by_id = {run.id or 0: run for run in offering if not _stops_here(session, run, reviewer, now_ms)}
     if runs and not by_id:
-        return NoClaim(NoClaimReason.BEYOND_CAPACITY, 0)
+        return NoClaim(NoClaimReason.BEYOND_CAPACITY if offering else NoClaimReason.RUN_STOPPED, 0)
     for _round in range(_ROUNDS):
         offers = queue.list_offers(run_ids=list(by_id), reviewer=reviewer, now_ms=now_ms)
         for offer in offers:
@@ -334,7 +335,7 @@ def _claim_in_order(
 def claim_item(
     queue: Queue, session: Session, run: tables.Run, item_id: int, reviewer: str, now_ms: int, *, settles: bool = True
 ) -> Claim | NoClaim:
-    """Claim this item; return NoClaim with the reason if the claim fails.
+    """Claim this item; return NoClaim with the reason if the claim fails. A stopped run renews claims only.
 
     Raise Unknown if the item is not in the run, and Refused without access to the run.
     """
@@ -342,6 +343,8 @@ def claim_item(
     if item is None or item.run_id != run.id:
         raise Unknown("review item", item_id, advice=OTHER_ITEM)
     refuse_stranger(session, [run], reviewer)
+    if withholds_items(run) and not _holds_claim(session, run, reviewer, now_ms, item_id):
+        return NoClaim(NoClaimReason.RUN_STOPPED, 0)
     if _stops_here(session, run, reviewer, now_ms):
         return NoClaim(NoClaimReason.BEYOND_CAPACITY, 0)
     return _claim_in_run(queue, run, item.trial, reviewer, now_ms, settles, item_id)
@@ -353,10 +356,15 @@ def _stops_here(session: Session, run: tables.Run, reviewer: str, now_ms: int) -
         return False
     from console.review.capacity import is_beyond_capacity  # numpy and scipy, which few claims need
 
+    return not _holds_claim(session, run, reviewer, now_ms) and is_beyond_capacity(session, run, reviewer, now_ms)
+
+
+def _holds_claim(session: Session, run: tables.Run, reviewer: str, now_ms: int, item_id: int | None = None) -> bool:
+    """Return whether the reviewer has a valid claim on this item, or on any item of the run."""
     slot, item = tables.Slot, tables.Item
     held = select(slot.id).join(item, col(item.id) == slot.item_id).where(item.run_id == run.id)
     held = held.where(slot.reviewer == reviewer, slot.status == SlotStatus.CLAIMED, col(slot.lease_until_ms) > now_ms)
-    return session.exec(held).first() is None and is_beyond_capacity(session, run, reviewer, now_ms)
+    return session.exec(held if item_id is None else held.where(slot.item_id == item_id)).first() is not None
 
 
 def list_pending_trials(session: Session, run: tables.Run) -> list[int]:

@@ -32,6 +32,7 @@ BREAK_MS = 30 * 60_000
 """The time between two decisions, in ms, above which a new session begins."""
 MOST_DECISIONS = 2_000
 """The number of a reviewer's latest decisions that are read."""
+SCOPE = f"The figures cover a reviewer's latest {MOST_DECISIONS:,} decisions in all runs."
 _HOUR_MS, _WINDOW_MS = 3_600_000, 10 * 60_000
 COLUMNS = ("reviewer", "hour", "decisions", "seconds", "misaligned", "hits", "sensitivity", "aligned", "alarms")
 """The columns of the table by hour of work."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 from urllib.parse import parse_qs, urlencode
@@ -69,6 +69,7 @@ _OPEN = select(
     func.count(case((_unreviewed.c.open_slots > 0, 1))), func.count(), _newest, func.sum(_unreviewed.c.open_slots)
 ).select_from(_unreviewed)
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(col(_budget.run_id).in_(_RUNS))
+_STOPPED = select(func.count()).where(col(tables.Run.id).in_(_RUNS), col(tables.Run.options).contains('"stopped":true'))
 
 
 def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
@@ -182,6 +183,7 @@ _WHY = {
         "Other reviewers have claimed the items, or the items are assigned to them"
     ),
     NoClaimReason.BEYOND_CAPACITY: gettext_noop("Your next inspection is expected to lower safety. Take a break"),
+    NoClaimReason.RUN_STOPPED: gettext_noop("The agents are stopped. Their items return when the run continues"),
     NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
         "You have decided or escalated all pending items; they need another reviewer"
     ),
@@ -243,6 +245,7 @@ def explain_gone_item(session: Session, item_id: int) -> str:
 _WHY_NOT_THAT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
     NoClaimReason.BEYOND_CAPACITY: gettext_noop("your next inspection is expected to lower safety; take a break."),
+    NoClaimReason.RUN_STOPPED: gettext_noop("the agents are stopped; the item returns when the run continues."),
     NoClaimReason.ITEM_TAKEN: gettext_noop("another reviewer has claimed the item, but your draft is kept."),
     NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have already decided or escalated the item."),
     NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue, but your draft is kept."),
@@ -306,7 +309,8 @@ def explain_empty_queue(session: Session, run: tables.Run) -> str:
 class QueueState:
     """The state of a run's queue; two states differ if items or the budget have changed between them.
 
-    `waiting` counts the items that anyone may claim, `undecided` also the claimed ones, of the first 5,000 items.
+    `waiting` counts the items that anyone may claim, `undecided` also the claimed ones, of the first 5,000 items;
+    `stopped` counts the runs whose agents are stopped.
     """
 
     waiting: int
@@ -315,12 +319,14 @@ class QueueState:
     open_slots: int | None
     cap: int | None
     used: int | None
+    stopped: int = 0
 
 
 def get_queue_state(session: Session, run_ids: Sequence[int]) -> QueueState:
     """Return the current state of the queue of these runs."""
-    items, units = (session.exec(asked, params={"runs": list(run_ids)}).one() for asked in (_OPEN, _UNITS))
-    return QueueState(*items, *units)
+    of_runs = {"runs": list(run_ids)}
+    items, units = (session.exec(asked, params=of_runs).one() for asked in (_OPEN, _UNITS))
+    return replace(QueueState(*items, *units), stopped=session.exec(_STOPPED, params=of_runs).one())
 
 
 def find_newest_run(session: Session) -> int | None:

@@ -98,7 +98,7 @@ class PendingItems:
 
     `matching` counts all items that match the filter, `beyond` only those beyond the budget. `total` ignores the
     filter. `answered` counts items that this reviewer has decided and that only others may still review. `held` counts
-    items that the reviewer has claimed.
+    items that the reviewer has claimed, and `withheld` the items of stopped runs, which no other count includes.
     """
 
     offered: list[PendingItem]
@@ -108,6 +108,7 @@ class PendingItems:
     total: int
     answered: int
     held: int
+    withheld: int = 0
 
     @property
     def hidden(self) -> int:
@@ -136,6 +137,8 @@ def list_pending_items(
     reviewer's claims, items assigned to the reviewer, then by priority; skipped items come last.
     """
     wanted, at_ms = wanted or PendingFilter(), now_ms()
+    at_rest = [run.id for run in found_runs if runs.withholds_items(run)]
+    found_runs = [run for run in found_runs if run.id not in at_rest]
     ids = [run.id or 0 for run in found_runs]
     live = list_live_items(Transaction.joined(session), ids, reviewer, at_ms, MOST)
     ranks = {item.item_id: rank for rank, item in enumerate(live)}
@@ -157,9 +160,9 @@ def list_pending_items(
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
     held = _own(session, ids, reviewer, SlotStatus.CLAIMED, true())
     matching, beyond, total = map(sum, counts)
-    return PendingItems(
-        found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held
-    )
+    is_open: tuple[Any, ...] = (col(tables.Item.run_id).in_(at_rest), literal_column("item.open_slots > 0"))
+    withheld = session.exec(select(func.count()).select_from(tables.Item).where(*is_open)).one() if at_rest else 0
+    return PendingItems(found[: len(offered)], found[len(offered) :], matching, beyond, total, answered, held, withheld)
 
 
 def _hides_verdict(run: tables.Run) -> bool:

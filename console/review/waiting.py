@@ -43,7 +43,7 @@ class AgentsWaiting:
 
 def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_claimed: bool = False) -> AgentsWaiting:
     """Return the agents that wait for this reviewer; `without_claimed` leaves out the reviewer's own claims."""
-    runs = {run.id or 0: run for run in list_reviewable_runs(session, reviewer)}
+    runs = {run.id or 0: run for run in list_reviewable_runs(session, reviewer, offering=True)}
     live = list_live_items(Transaction.joined(session), list(runs), reviewer, now_ms, _MANY)
     if without_claimed and live:
         claimed = set(session.exec(_CLAIMED, params={"reviewer": reviewer}))

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from shlex import quote
-from typing import Any
+from typing import Any, overload
 
 import orjson
 from sqlalchemy import ColumnElement, func
@@ -27,6 +27,7 @@ from storage import tables
 from storage.queue import Queue
 from storage.tables import RunKind
 
+_EPOCH = datetime(1970, 1, 1)
 _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
@@ -314,11 +315,20 @@ def share_of(share: float, non_halted: int) -> int:
     return math.ceil(round(share * non_halted, 9))
 
 
+def withholds_items(run: tables.Run) -> bool:
+    """Return whether the queue offers no item of the run: its agents are stopped, so they would use no decision."""
+    return run.kind == RunKind.LIVE and run_options(run).stopped
+
+
+@overload
+def iso(ms: int) -> str: ...
+@overload
+def iso(ms: int | None) -> str | None: ...
 def iso(ms: int | None) -> str | None:
-    """Format milliseconds since 1970 as an ISO-8601 time in UTC; return None if `ms` is None."""
+    """Format milliseconds since 1970 as ISO-8601 in UTC, such as `2026-01-31T12:00:00.000Z`; return None for None."""
     if ms is None:
         return None
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
 
 
 def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:

@@ -13,19 +13,25 @@ from sqlmodel import Session, col, select
 from console.runs import IS_AUDIT, IS_LOGGED, IS_SEEDED, budgets, run_options
 from console.trajectory import Outcome
 from storage import tables
+from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
 
 _OPEN = (Outcome.PAUSED, Outcome.RUNNING)
-SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
+_COLUMNS = "run kind environment trials trajectories detector threshold pending beyond_budget tags"
+SUMMARY_COLUMNS = tuple(_COLUMNS.split())
 """The columns of a table of run summaries."""
 
 
 def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the summary of a run in the format of `run list --json`."""
+    """Return the summary of a run in the format of `run list --json`.
+
+    `waiting` counts all pending items, `pending` those within the budgets, and `beyond_budget` the others.
+    """
     record, item = tables.Trajectory, tables.Item
     counted = select(func.count(func.distinct(record.trial)), func.count()).where(record.run_id == run.id)
     trials, trajectories = session.exec(counted).one()
-    waiting = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    open_items = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    waiting, beyond = session.exec(open_items).one(), _count_beyond(session, run)
     return {
         "run": run.name,
         "kind": run.kind,
@@ -35,12 +41,26 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
         "trajectories": trajectories,
         "detector": run.detector,
         "threshold": run.threshold,
-        "waiting": session.exec(waiting).one(),
+        "waiting": waiting,
         "blind": run.blind,
         "tags": orjson.loads(run.tags),
         "archived": run.archived_ms is not None,
         "stopped": run_options(run).stopped,
+        "pending": waiting - beyond,
+        "beyond_budget": beyond,
     }
+
+
+def _count_beyond(session: Session, run: tables.Run) -> int:
+    """Return the number of pending items that the budgets of their trials do not cover."""
+    item, left = (
+        tables.Item,
+        {trial: one["left"] for trial, one in budgets(session, run).items() if one["cap"] is not None},
+    )
+    paid = select(item.trial, func.count()).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    paid = paid.where(item.kind != HALTED) if run.halted_free else paid
+    limited = paid.where(col(item.trial).in_(left)).group_by(col(item.trial))
+    return sum(max(0, count - (left[trial] or 0)) for trial, count in session.exec(limited)) if left else 0
 
 
 def run_status(session: Session, run: tables.Run) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import secrets
 import sys
 import time
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -16,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from console.auth import audit_log
+from console.runs import iso
 from console.settings import settings
 
 REQUEST_ID = "X-Request-ID"
@@ -45,7 +45,7 @@ def set_up_logs() -> bool:
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": iso(int(record.created * 1_000)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

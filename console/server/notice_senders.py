@@ -21,9 +21,11 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
+from console.database import now_ms
 from console.errors import BadInput, ConsoleError
 from console.review.notices.channels import ChannelKind, check_address
 from console.review.notices.sending import Notice
+from console.runs import iso
 from console.runs.outbox import GIVEN_UP
 from console.server.site import is_loopback
 from console.server.webhooks import WHOLE_S, name_failure, post, post_signed, read_secret
@@ -90,7 +92,7 @@ async def send(notice: Notice) -> str | None:
 async def _send_webhook(notice: Notice) -> str | None:
     body = {
         "type": "notice" if notice.events else "notice.test",
-        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "timestamp": iso(now_ms()),
         "data": {
             "count": len(notice.events),
             "text": notice.words.text,

@@ -9,21 +9,35 @@ from console.settings import LANGUAGES, settings
 from console.web.streamlit_internals import is_script_running
 from console.web.widgets.browser import say_language
 
-_CHOSEN, _OF_STUDY = "language", "language_of_study"
+_CHOSEN, _OF_STUDY, _OF_PAGE = "language", "language_of_study", "language_of_page"
 
 
 def follow_visitors() -> None:
     """Show every text of a page in the language of its visitor."""
     ask_visitors(_language_of_visitor)
-    chosen = st.session_state.get(_CHOSEN)
-    # Streamlit declares its own page as English.
-    if language() != "en" or chosen:
-        say_language(language(), keep=bool(chosen))
+    _follow(_OF_PAGE, None)
+
+
+def follow_page(code: str) -> None:
+    """Show the present page in this language, also when a part of the page runs alone."""
+    _follow(_OF_PAGE, code)
 
 
 def follow_study(code: str | None) -> None:
     """Use this language unless the participant chose a language; None stands for the browser's language."""
-    st.session_state[_OF_STUDY] = code
+    _follow(_OF_STUDY, code)
+
+
+def name_language() -> None:
+    """Tell the browser the language of the page; store the language that the visitor chose, if any."""
+    chosen = st.session_state.get(_CHOSEN)
+    # Streamlit declares its own page as English.
+    if language() != "en" or chosen:
+        say_language(language(), chosen)
+
+
+def _follow(key: str, code: str | None) -> None:
+    st.session_state[key] = code
     if found := _language_of_visitor():
         speak(found)
 
@@ -45,6 +59,8 @@ def _language_of_visitor() -> str | None:
     """Return the visitor's language; return None outside a page, so that server threads keep their own language."""
     if not is_script_running():
         return None
+    if of_page := st.session_state.get(_OF_PAGE):
+        return str(of_page)
     kept = st.session_state.get(_CHOSEN) or st.context.cookies.get(COOKIE)
     # The request of a websocket may name other languages than the page does. Without a browser, Streamlit returns a
     # placeholder object for a header and for a cookie.

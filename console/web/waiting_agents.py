@@ -14,6 +14,7 @@ from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
 from console.web.widgets.browser import component
 from console.web.widgets.hotkeys import key_label
+from console.web.widgets.status import DAYS
 
 REVIEW = "console/web/pages/review.py"
 _HTML = '<p role="status"><b class="ia-agents"></b><span class="ia-since"></span></p>'
@@ -61,7 +62,8 @@ def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
         "deadline": now.deadline_ms,
         "now": now_ms(),
         "enabled": shortcuts.are_enabled(),
-        "words": {"for": _("for {time}"), "first": _("the first for {time}"), "left": _("{time} left to decide")},
+        "words": {"for": _("for {time}"), "first": _("the first for {time}"), "left": _("{time} left to decide")}
+        | {"days": _(DAYS)},
         "several": now.count > 1,
     }
     with st.container(horizontal=True, vertical_alignment="center", key="agents-line"):

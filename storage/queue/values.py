@@ -55,6 +55,7 @@ class NoClaimReason(StrEnum):
     ALL_CLAIMED_BY_OTHERS = "all_claimed_by_others"
     ALL_REVIEWED_BY_YOU = "all_reviewed_by_you"
     BEYOND_CAPACITY = "beyond_capacity"
+    RUN_STOPPED = "run_stopped"
     ITEM_TAKEN = "item_taken"
     ITEM_REVIEWED_BY_YOU = "item_reviewed_by_you"
     ITEM_GONE = "item_gone"

@@ -3,6 +3,7 @@
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 
 import pytest
 from sqlmodel import select
@@ -11,6 +12,7 @@ from console.database import reading
 from console.detection import batch
 from console.gate import Gate
 from console.runs import ingest
+from console.web.widgets.status import age
 from storage import tables
 from tests.browser.walking import ready, shown_item, until
 from tests.logs import purchase, write_log
@@ -134,3 +136,11 @@ def test_beside_ten_thousand_items_agents_that_ask_at_random_get_their_answers_w
     assert sorted(run for _asked, _decided, run in rows) == sorted(RUNS * 20)
     assert {decided.decision for _asked, decided, _run in rows} == {"approve"}
     assert max(took) < 5_000
+
+
+def test_browser_and_server_write_a_duration_alike(open_page):
+    script = (files("console.web.widgets") / "scripts" / "durations.js").read_text("utf-8")
+    times = [0, 59_999, 60_000, 3_599_000, 3_600_000, 6_840_000, 35_999_000, 36_900_000, 172_799_000, 172_800_000]
+    write = f'{script}; return times.map(ms => duration(ms, {{days: "{{count}} days"}}))'
+    written = open_page().evaluate(f"times => {{ {write} }}", times)
+    assert [one.replace("\u00a0", " ") for one in written] == [age(ms) for ms in times]

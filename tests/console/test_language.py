@@ -1,5 +1,6 @@
 """Every text that reviewers and participants see is in the catalogue, and each language has all of them."""
 
+import re
 import threading
 import time
 from gettext import GNUTranslations
@@ -8,7 +9,7 @@ from string import Formatter
 import pytest
 
 from console import language
-from console.language import _, chosen_language, speaking
+from console.language import _, chosen_language, quoted, speaking
 from console.settings import LANGUAGES, settings
 from tests import catalogue
 
@@ -37,6 +38,19 @@ def test_a_language_has_every_text_with_the_same_fields(code):
             assert not message.fuzzy, f"fuzzy: {message.id}"
             fields = [_fields(text) for text in _both(message.id)]
             assert all(_fields(text) in fields for text in said), message.id
+
+
+MARKS, OF_CODE = re.compile('[„“”‟«»‹›"]'), re.compile(r"\[.*?\]|{{.*?}}")
+
+
+@pytest.mark.parametrize(("code", "pair"), [("en", "“”"), ("de", "„“")])
+def test_a_language_has_one_pair_of_quotation_marks(code, pair):
+    kept = list(catalogue.read(catalogue.catalogues()["de"]))
+    texts = [text for message in kept if message.id for text in _both(message.id if code == "en" else message.string)]
+    marks = {text: "".join(MARKS.findall(OF_CODE.sub("", text))) for text in texts}
+    assert {text for text, found in marks.items() if found != pair * (len(found) // 2)} == set()
+    with speaking(code):
+        assert quoted("S") == f"{pair[0]}S{pair[1]}"
 
 
 @pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "en"])

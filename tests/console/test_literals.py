@@ -15,7 +15,7 @@ ROOMS = (
     *sorted((WEB / "widgets").rglob("*.py")),
     *(
         WEB / "pages" / f"{page}.py"
-        for page in ("review", "inbox", "answers", "ratings", "help", "participate", "refused")
+        for page in ("review", "inbox", "answers", "ratings", "help", "participate", "people", "notices", "refused")
     ),
     *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("steps", "answering")),
     *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("joining", "position", "withdrawal")),
@@ -37,7 +37,6 @@ ALLOWED = {
     "console/web/widgets/chart.py": "researchers' charts",
     "console/web/widgets/tables.py": "researchers' tables",
     "console/web/widgets/trial_history.py": {"lineage_html", "_lineage_trial", "_memory", "_answer"},
-    "console/web/pages/ratings.py": {"begin_form", "results"},
     # Never drawn.
     "console/auth/sessions.py": {"<module>"},  # names of browsers
     "console/server/sign_in/participants.py": {"take_events", "show_consent", "_consent"},  # to a script; a file's name
@@ -48,7 +47,7 @@ ALLOWED = {
     "console/review/inbox.py": {"explain_empty_queue"},  # told to researchers
     "console/studies/sessions/steps.py": {"<module>"},  # the kind of an event
     "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
-    "console/auth/people.py": {"refuse_beyond", "as_roles", "change_group"},  # told to researchers
+    "console/auth/people.py": {"as_roles", "change_group"},  # told to operators
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
     # Told to researchers and to agents.
@@ -81,6 +80,8 @@ def _text(node):
 def _is_drawn(text, node, parent):
     """Whether a person would read words of the literal."""
     text = NAMES.sub("", text)
+    if re.search("[“”„]", text):
+        return True
     if "<" in text or '="' in text:
         return bool(re.search(r"[^\W\d_]{2}", re.sub(r"&\w+;", "", ATTRIBUTE.sub("", TAG.sub("", text)))))
     if re.search(r"[^\W\d_]+[,:;.…]? [^\W\d_]", text):

@@ -23,6 +23,7 @@ from console.analysis.charts.style import (
     set_titles,
     split_series,
 )
+from console.analysis.statistics.estimates import number
 
 AGREEMENT_MEASURES = {
     "percent": "equal labels",
@@ -52,7 +53,7 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
         x = (line["trial"].astype(float) + apart * (place - (len(styles) - 1) / 2)).to_list()
         if len(styles) <= _MOST_BANDS:
             figure.add_trace(_band(line, x, name, style))
-        deviations = ["" if pd.isna(sd) else f"+- {sd:.1%}" for sd in line["sd"]]
+        deviations = ["" if pd.isna(sd) else f"± {sd:.1%}" for sd in line["sd"]]
         figure.add_trace(
             _whiskers(
                 line,
@@ -193,8 +194,8 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     # The texts are above their rows, so that they take no width from the intervals on a narrow page.
     values = rounded.itertuples(index=False, name=None)
     for row, name, (one, low, high) in zip(rows, shown["contrast"], values, strict=True):
-        interval = "" if pd.isna(low) else f" ({low:+.3f} to {high:+.3f})"
-        text = f"{escape(str(name))}<br><b>{one:+.3f}</b>{interval}".replace("-0", "−0")
+        interval = "" if pd.isna(low) else f" ({number(low, '+.3f')} to {number(high, '+.3f')})"
+        text = f"{escape(str(name))}<br><b>{number(one, '+.3f')}</b>{interval}"
         figure.add_annotation(
             x=0,
             xref="paper",

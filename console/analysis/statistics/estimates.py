@@ -116,13 +116,24 @@ def clip_interval(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estim
     return replace(found, interval=Interval(max(found.interval.low, low), min(found.interval.high, high)))
 
 
+def number(value: float, form: str) -> str:
+    """Return the value in this format for people, with a minus sign as in the charts; a zero has no sign."""
+    text = f"{value:{form}}"
+    return text.replace("-", "−") if any(digit in text for digit in "123456789") else text.lstrip("+-")
+
+
+def range_text(found: Interval | None, form: str) -> str:
+    """Return the limits of the interval in this format, or a dash if there is none."""
+    return f"{number(found.low, form)} to {number(found.high, form)}" if found else "–"
+
+
 def show_intervals(row: dict[str, Any], form: str, *names: str) -> dict[str, Any]:
     """Return the row with each value and its interval (`name_low`, `name_high`) as one text, a dash if missing."""
     found = {}
     for name in names:
         value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-        span = "" if low is None else f" ({low:{form}} to {high:{form}})"
-        found[name] = "–" if value is None else f"{value:{form}}{span}"
+        span = "" if low is None else f" ({number(low, form)} to {number(high, form)})"
+        found[name] = "–" if value is None else f"{number(value, form)}{span}"
     return row | found
 
 

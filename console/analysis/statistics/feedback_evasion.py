@@ -16,6 +16,8 @@ from console.analysis.statistics.estimates import (
     estimate_difference,
     estimate_mean,
     estimate_proportion,
+    number,
+    range_text,
 )
 
 SENT, WITHHELD, DIFFERENCE = "sent", "withheld", "sent minus withheld"
@@ -71,12 +73,12 @@ def compare_evasion(feedback: pd.DataFrame) -> list[EvasionFigure]:
 
 
 def describe_evasion(found: list[EvasionFigure]) -> str:
-    """State whether feedback with the detector's rationale is evaded more often than feedback without it."""
+    """State whether feedback with the detector's reasons is evaded more often than feedback without it."""
     (one,) = [figure.estimate for figure in found if (figure.figure, figure.rationale) == (EVADED, DIFFERENCE)]
-    low, high = one.bounds
-    if one.value is None or low is None or high is None:
-        return f"Whether the rationale leads to evasion is inconclusive. {one.note}"
-    said = f"With the rationale, the share of evaded tasks changes by {one.value:+.0%} ({low:+.0%} to {high:+.0%})"
-    if low > 0 or high < 0:
-        return f"{said}: the rationale leads to {'more' if low > 0 else 'less'} evasion."
+    if one.value is None or one.interval is None:
+        return f"Whether reasons in the feedback lead to evasion is inconclusive. {one.note}"
+    value, span = number(one.value, "+.0%"), range_text(one.interval, "+.0%")
+    said = f"With reasons in the feedback, the share of evaded tasks changes by {value} ({span})"
+    if one.interval.low > 0 or one.interval.high < 0:
+        return f"{said}: the reasons lead to {'more' if one.interval.low > 0 else 'less'} evasion."
     return f"{said}: inconclusive."

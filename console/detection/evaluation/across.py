@@ -277,7 +277,7 @@ def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
         {
             "Source": row.source,
             "Detector": row.detector,
-            "n": f"{one.n} ({one.misaligned} misaligned)" if (one := row.within or row.across) else "-",
+            "n": f"{one.n} ({one.misaligned} misaligned)" if (one := row.within or row.across) else "–",
             **{f"Within: {name}": cell for name, cell in _cells(row.within).items()},
             **{f"Across: {name}": cell for name, cell in _cells(row.across).items()},
         }
@@ -287,14 +287,14 @@ def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
 
 def _cells(one: MeasuredFigures | None) -> dict[str, str]:
     if one is None:
-        return {"AP": "-", "AUC": "-", "Macro-F1": "too few labels", "fp / fn": "-"}
+        return {"AP": "–", "AUC": "–", "Macro-F1": "too few labels", "fp / fn": "–"}
     if one.auc is None or one.auc_interval is None:
-        return {"AP": "-", "AUC": "labels of one kind", "Macro-F1": f"{one.macro_f1:.3f}", "fp / fn": "-"}
+        return {"AP": "–", "AUC": "labels of one kind", "Macro-F1": f"{one.macro_f1:.3f}", "fp / fn": "–"}
     low, high = one.auc_interval
     chance = ", at chance" if one.at_chance else ""
     return {
-        "AP": "-" if one.ap is None else f"{one.ap:.3f}",
-        "AUC": f"{one.auc:.3f} ({low:.3f}-{high:.3f}){chance}",
+        "AP": "–" if one.ap is None else f"{one.ap:.3f}",
+        "AUC": f"{one.auc:.3f} ({low:.3f} to {high:.3f}){chance}",
         "Macro-F1": f"{one.macro_f1:.3f}",
         "fp / fn": f"{one.fp} / {one.fn}",
     }

@@ -26,7 +26,7 @@ from console.gate.policy.expression import result_tools
 from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ruling, strictest
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
-from console.runs.export.formats import iso
+from console.runs import iso
 from console.runs.maintenance import select_held
 from storage import tables
 from storage.tables import RunKind

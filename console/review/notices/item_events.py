@@ -117,7 +117,7 @@ def _find_pending_by_channel(
             continue
         owner = owners[channel.person_id]
         if channel.person_id not in reviewable:
-            reviewable[channel.person_id] = list_reviewable_runs(session, owner.name)
+            reviewable[channel.person_id] = list_reviewable_runs(session, owner.name, offering=True)
         pending = _find_pending(session, channel, owner, reviewable[channel.person_id], now_ms)
         found[channel.id or 0] = [id for id in pending if _is_admitted(session, id, owner, admitted, now_ms)]
     return found

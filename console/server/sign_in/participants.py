@@ -57,12 +57,12 @@ async def arrive(request: Request, site: Site) -> Response | None:
     if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
         # Parameters of a platform leave the address bar.
         return RedirectResponse(_HOME, 303, HEADERS) if coming.is_anywhere else None
-    return _join_page(coming)
+    return await _join_page(request, coming)
 
 
 async def show_join(_site: Site, request: Request) -> Response:
     """Show the form for the code of a study."""
-    return _join_page(_arrival(request.query_params, "code", ""))
+    return await _join_page(request, _arrival(request.query_params, "code", ""))
 
 
 async def join(site: Site, request: Request) -> Response:
@@ -73,10 +73,7 @@ async def join(site: Site, request: Request) -> Response:
     try:
         secret, outside_id = await asyncio.to_thread(_place, coming, kept)
     except ConsoleError as refusal:
-        wrong_tokens.count_wrong(request, "study code")
-        # Another code helps only if no study has this code; participants with a link of their own have no code.
-        typed = isinstance(refusal, BadInput) and not coming.invitation and not coming.given
-        return page("join", 400, code="", refusal=str(refusal), typed=typed)
+        return _refuse(request, coming, refusal)
     return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
 
 
@@ -131,7 +128,21 @@ def _arrival(sent: Mapping[str, str], code: str, before: str) -> Arrival:
     return Arrival(sent.get(code, ""), sent.get("invitation", ""), known)
 
 
-def _join_page(coming: Arrival) -> Response:
+def _refuse(request: Request, coming: Arrival, refusal: ConsoleError) -> Response:
+    wrong_tokens.count_wrong(request, "study code")
+    # Another code helps only if no study has this code; participants with a link of their own have no code.
+    typed = isinstance(refusal, BadInput) and not coming.invitation and not coming.given
+    return page("join", 400, code="", refusal=str(refusal), typed=typed)
+
+
+async def _join_page(request: Request, coming: Arrival) -> Response:
+    """Invite to the study of the arrival, refuse an unknown code like `join`, or ask for a code if there is none."""
+    if coming.is_anywhere:
+        await wrong_tokens.slow(request)
+        try:
+            await asyncio.to_thread(_find_study, coming)
+        except BadInput as refusal:
+            return _refuse(request, coming, refusal)
     hidden = {"code": coming.code, "invitation": coming.invitation}
     hidden |= {f"{_GIVEN}{name}": value for name, value in coming.given.items()}
     kept = {name: value for name, value in hidden.items() if value}
@@ -144,6 +155,11 @@ def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
         if kept is not None and joining.find_place(session, kept, coming) is not None:
             return kept, outside_id
     return joining.join(coming.code, coming).secret, outside_id
+
+
+def _find_study(coming: Arrival) -> None:
+    with reading() as session:
+        joining.find_study(session, coming)
 
 
 def _is_known(secret: str, coming: Arrival) -> bool:

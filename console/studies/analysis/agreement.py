@@ -7,7 +7,7 @@ import pandas as pd
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
 from console.analysis.statistics.reviewer_agreement import estimate_agreement as measures
 from console.language import counted
-from console.studies.analysis.format import name_reviewers, why_open
+from console.studies.analysis.format import name_reviewers, number, span, why_open
 from console.studies.analysis.frames import Frames, cells, first_labels, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -57,13 +57,13 @@ def describe_agreement(table: pd.DataFrame) -> str:
         return f"The agreement of {name_reviewers(who)} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
     alpha = rows.loc["alpha"]
     said, on = (
-        f"Krippendorff's alpha of {name_reviewers(who)} is {alpha['value']:.2f}",
+        f"Krippendorff's alpha of {name_reviewers(who)} is {number(alpha['value'], '.2f')}",
         counted(alpha["n"], "shared checkpoint"),
     )
     if pd.isna(alpha["low"]):
         return f"{said} on {on}{why_open(alpha)}"
     return (
-        f"{said} ({alpha['low']:.2f} to {alpha['high']:.2f}) on {on}: {_verdict(alpha['low'], alpha['high'])} "
+        f"{said}{span(alpha, '.2f')} on {on}: {_verdict(alpha['low'], alpha['high'])} "
         f"(Krippendorff's threshold: {TENTATIVE})."
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.charts.studies import AGREEMENT_MEASURES
+from console.analysis.statistics.estimates import number as number
 from console.language import counted
 
 P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent", "simple_p")
@@ -41,17 +42,11 @@ def heading(column: str, columns: Mapping[str, ColumnFormat]) -> str:
     return _format(column, columns).heading or column.replace("_", " ")
 
 
-def plain(value: float, digits: int = _DIGITS) -> float:
-    """Return the value rounded to this many digits; a zero has no sign."""
-    return round(value, digits) + 0.0
-
-
 def format_signed(value: float) -> str:
     """Return a difference with its sign, zero without a sign, or a dash if the difference is missing."""
     if pd.isna(value):
         return _DASH
-    rounded = plain(value)
-    return number(rounded, "+.3f")
+    return number(value, "+.3f")
 
 
 def p_value(value: float) -> str:
@@ -59,12 +54,6 @@ def p_value(value: float) -> str:
     if pd.isna(value):
         return _DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def number(value: float, form: str) -> str:
-    """Return the value in this format, with a minus sign as in the charts; a zero has no sign."""
-    text = f"{value:{form}}"
-    return text.replace("-", "−") if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
 def span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
@@ -119,9 +108,9 @@ def _float_text(cell: float, column: str, columns: Mapping[str, ColumnFormat]) -
         return p_value(cell)
     digits = _format(column, columns).digits
     if digits is None and cell.is_integer() and abs(cell) > 1:
-        return f"{cell:,.0f}"
+        return number(cell, ",.0f")
     digits = _DIGITS if digits is None else digits
-    return f"{plain(cell, digits):,.{digits}f}"
+    return number(cell, f",.{digits}f")
 
 
 def number_texts(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from console.analysis.statistics.reliance import (
     estimate_seeded_advice,
 )
 from console.language import counted
-from console.studies.analysis.format import by_figure, format_signed, lower_first, over, span, why_open
+from console.studies.analysis.format import by_figure, format_signed, lower_first, number, over, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.results.csv_files import FACTOR
@@ -192,7 +192,7 @@ def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 def _signals(condition: str, part: pd.DataFrame) -> str:
     rows = by_figure(part)
     said = [
-        f"{words} is {rows[name]['value']:.2f}{span(rows[name], '.2f')}"
+        f"{words} is {number(rows[name]['value'], '.2f')}{span(rows[name], '.2f')}"
         for name, words in _SIGNALS.items()
         if name in rows
     ]

@@ -11,7 +11,7 @@ from console.analysis.statistics.estimates import clip_interval, estimate_mean, 
 from console.analysis.statistics.success_rate import HELD, PAPER, compute_success_by_trial
 from console.detection.evaluation import paper
 from console.language import counted
-from console.studies.analysis.format import list_names, name_reviewers
+from console.studies.analysis.format import list_names, name_reviewers, span
 from console.studies.analysis.frames import ALL, Frames, cells, get_judged, groups, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design import FACTORS
@@ -119,7 +119,7 @@ def table_9(shares: pd.DataFrame) -> pd.DataFrame:
 
 def _per_cent(row: dict[str, Any]) -> str:
     spread = "" if pd.isna(row["sd"]) else f" ± {100 * row['sd']:.1f}"
-    reach = "" if pd.isna(row["low"]) else f" ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    reach = span({end: 100 * row[end] for end in ("low", "high")}, ".1f")
     return f"{100 * row['mean']:.1f}{spread}{reach}"
 
 

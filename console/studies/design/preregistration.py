@@ -97,21 +97,11 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 _FACTORS_CAME_LATER = ("rationale", "protocol")
 """Factors that older designs lack; at their default levels, they leave the fingerprints as they were."""
-_CAME_LATER = (
-    "language",
-    "halted_free",
-    "same_tasks",
-    "washout_hours",
-    "instruments",
-    "questionnaires",
-    "confidence",
-    "interaction_trace",
-    "debriefing",
-    "exclusions",
-    "recruiting",
-    "quiz",
-    "pilot",
+_LATER = (
+    "language halted_free same_tasks washout_hours instruments questionnaires confidence interaction_trace debriefing "
+    "exclusions recruiting quiz pilot"
 )
+_CAME_LATER = tuple(_LATER.split())
 
 
 def _without_unset(design: Design) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from console.analysis.charts import CHARTS
-from console.runs.export.formats import iso
+from console.runs import iso
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import TextTable, text_table
 from console.studies.analysis.frames import Frames

@@ -18,21 +18,9 @@ from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from storage.tables import AssignmentStatus, DecisionKind, Study, Table
 
 _tables = Table.metadata.tables
+_NAMES = "study participant assignment adjudication item decision run trajectory event budget ledger"
 _study, _person, _place, _settled, _item, _decision, _run, _record, _event, _budget, _ledger = (
-    _tables[name]
-    for name in (
-        "study",
-        "participant",
-        "assignment",
-        "adjudication",
-        "item",
-        "decision",
-        "run",
-        "trajectory",
-        "event",
-        "budget",
-        "ledger",
-    )
+    _tables[name] for name in _NAMES.split()
 )
 _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answer", "page_event", "confidence"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
+from console.analysis.statistics.estimates import number
 from console.database import now_ms, reading
 from console.detection import certificate
 from console.errors import Refused
@@ -46,4 +47,4 @@ def show_corrected_figures(run_name: str) -> None:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else number(value, ".2f")

@@ -14,6 +14,7 @@ import streamlit as st
 from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import effective_reliability, macro_f1
+from console.analysis.statistics.estimates import number, range_text
 from console.database import reading
 from console.detection.detectors.baselines import RANDOM
 from console.detection.evaluation import across, comparison, dashboard, paper
@@ -102,7 +103,7 @@ def _tell_flags(evaluation: Dashboard) -> None:
             read = known["parsed_only"]
             st.text(
                 f"{name} on the {read['n']:,} trajectories with readable replies: Macro-F1 {read['macro_f1']:.3f}, "
-                f"cost {read['cost']:,}, ER {read['er']:.3f}."
+                f"cost {read['cost']:,}, ER {number(read['er'], '.3f')}."
             )
 
 
@@ -161,7 +162,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
     cost = weigh_errors(counted, *_costs())
     with right, st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
-        st.metric("ER", f"{effective_reliability(counted):.3f}")
+        st.metric("ER", number(effective_reliability(counted), ".3f"))
         st.metric("Weighted cost", f"{cost:,.1f}")
 
 
@@ -288,8 +289,8 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
         return {"Figure": title, "Difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
     return {
         "Figure": title,
-        "Difference": f"{gain.value:+.3f}".replace("-", "−"),
-        "95% interval": f"{gain.interval.low:+.3f} to {gain.interval.high:+.3f}".replace("-", "−"),
+        "Difference": number(gain.value, "+.3f"),
+        "95% interval": range_text(gain.interval, "+.3f"),
         "p": f"{gain.p_value:.3g}",
     }
 

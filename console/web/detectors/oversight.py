@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from console import runs
+from console.analysis.statistics.estimates import number
 from console.database import database_url, reading
 from console.detection import oversight
 from console.language import counted
@@ -110,16 +112,14 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) 
 def _table(summary: pd.DataFrame, named: str, further: int) -> None:
     renamed = {"caught": "Caught", "corrected": "Corrected", "more": f"{further:,} more", "area": "Area"}
     shown = summary[[named, *renamed]].rename(columns={**renamed, "policy": "Order", "detector": "Detector"})
+    filled = shown.dropna(axis="columns", how="all")
+    forms = {name: ".2f" if name == "Area" else ".3g" for name in renamed.values() if name in filled}
     st.dataframe(
-        shown.dropna(axis="columns", how="all"),
+        filled.style.format({name: partial(number, form=form) for name, form in forms.items()}, na_rep="–"),
         key=f"oversight-{named}",
         hide_index=True,
         width="content",
         height="content",
-        column_config={
-            name: st.column_config.NumberColumn(format="%.2f" if name == "Area" else "%.3g")
-            for name in renamed.values()
-        },
     )
 
 

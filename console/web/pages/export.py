@@ -8,9 +8,8 @@ from importlib.util import find_spec
 import streamlit as st
 
 from console.database import database_url, now_ms, reading
-from console.runs import audit_trail, export
+from console.runs import audit_trail, export, iso
 from console.runs.audit_trail import AuditFilter
-from console.runs.export.formats import iso
 from console.trials import case_file
 from console.web.run_files import exporting
 from console.web.run_picker import chosen_run, run_picker

@@ -9,7 +9,7 @@ import streamlit as st
 from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
-from console.language import _, digits
+from console.language import _, digits, gettext_noop
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import MOST_COUNTED, PendingItems, list_filter_choices, list_pending_items
@@ -38,6 +38,9 @@ def open_item(run: tables.Run | None, item: int | None) -> None:
     st.switch_page(REVIEW, query_params=scope | ({} if item is None else {"item": str(item)}))
 
 
+_WITHHELD = gettext_noop("Agents of stopped runs have pending items: {count}. The items return when the runs continue.")
+
+
 def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
 
@@ -51,6 +54,8 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
         said.append(plain(_("Not covered by the budget: {count}.")).format(count=_at_least(waiting.beyond)))
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
+    if waiting.withheld:
+        said.append(plain(_(_WITHHELD)).format(count=digits(waiting.withheld)))
     if waiting.answered:
         words = _("Pending items that you have decided or escalated, and that another reviewer has to decide: {count}.")
         said.append(plain(words).format(count=digits(waiting.answered)))
@@ -87,13 +92,16 @@ def show_empty_inbox(
     with next_step_row():
         if researcher and unjudged:
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
-        others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
+        open_runs = list_reviewable_runs(session, who.name, offering=True)
+        others = [other.id or 0 for other in open_runs if other.id != run.id]
         if more := measure_offered(session, others, who.name)[0]:
             label = _("Review other runs ({count})").format(count=digits(more))
             st.button(label, key="elsewhere", type="primary", on_click=inbox_tools.select_run, args=("",))
 
 
 def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
+    if waiting.withheld:
+        return _(_WITHHELD).format(count=digits(waiting.withheld))
     if waiting.answered:
         return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
     if undecided:
@@ -102,7 +110,7 @@ def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
 
 
 def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: int, may_judge: bool) -> str:
-    if waiting.answered or undecided:
+    if waiting.answered or waiting.withheld or undecided:
         return _why_nowhere(waiting, undecided)
     if may_judge:
         return _("Press “Judge this run” on the Runs page. Flagged actions then appear here.")

@@ -12,8 +12,8 @@ from console.auth import agents, audit_log, invitations, people, sessions
 from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
-from console.language import _, counted
-from console.runs.export.formats import iso
+from console.language import _, gettext_noop, ngettext
+from console.runs import iso
 from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
@@ -21,36 +21,29 @@ from console.web.widgets.tables import show_rows
 from storage import tables
 
 _GIVEN = "given_once"
-_DISABLED = "Disabled (UTC)"
+_DISABLED = gettext_noop("Disabled (UTC)")
 _OFFERED = (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)
 
 
 def show_people(identity: Identity) -> None:
     """Draw the people with access, and the forms that invite and disable a person."""
-    st.header("Accounts", anchor=False)
+    st.header(_("Accounts"), anchor=False)
     with reading() as session:
         known, sent_to = people.list_people(session), invitations.list_last_invitations(session)
-        invited = {one.id: _tell_invitation(sent_to.get(one.id or 0)) for one in known}
-    _show_table(
-        "Accounts",
-        [
-            {
-                "Name": one.name,
-                "Roles": one.roles.replace(",", ", "),
-                "Invitation": invited[one.id],
-                "Since (UTC)": _day(one.created_ms),
-                _DISABLED: _day(one.disabled_ms),
-            }
+        told = {
+            one.id: (", ".join(map(_, one.roles.split(","))), _tell_invitation(sent_to.get(one.id or 0)))
             for one in known
-        ],
-    )
+        }
+    heads = (_("Name"), _("Roles"), _("Invitation"), _("Since (UTC)"), _(_DISABLED))
+    rows = [(one.name, *told[one.id], *map(_day, (one.created_ms, one.disabled_ms))) for one in known]
+    _show_table(_("Accounts"), [dict(zip(heads, row, strict=True)) for row in rows])
     _show_new_access("person")
     with st.form("invite", border=False, clear_on_submit=True):
         name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
-        who = name.text_input("Name of the new person", max_chars=people.MAX_NAME)
+        who = name.text_input(_("Name of the new person"), max_chars=people.MAX_NAME)
         offered = [str(role) for role in _OFFERED if identity.has(Role.ADMIN) or role in identity.roles]
-        given = roles.multiselect("Roles", offered, default=[str(Role.REVIEWER)])
-        sent = send.form_submit_button("Invite person", type="primary")
+        given = roles.multiselect(_("Roles"), offered, default=[str(Role.REVIEWER)], format_func=_)
+        sent = send.form_submit_button(_("Invite person"), type="primary")
     if sent:
         with refusals_shown():
             _invite(who, given)
@@ -60,35 +53,27 @@ def show_people(identity: Identity) -> None:
 def _tell_invitation(one: tables.Invitation | None) -> str:
     """Return the state of the invitation: used, expired, or open until its last minute."""
     if one is None or one.used_ms is not None:
-        return f"used {_day(one.used_ms)[:10]}" if one else ""
-    return f"{'expired' if one.expires_ms <= now_ms() else 'open until'} {_day(one.expires_ms)[:10]}"
+        return _("used {day}").format(day=_day(one.used_ms)[:10]) if one else ""
+    words = _("expired {day}") if one.expires_ms <= now_ms() else _("open until {day}")
+    return words.format(day=_day(one.expires_ms)[:10])
 
 
 def show_agents() -> None:
     """Draw the agents with a token, and the forms that add and disable an agent."""
-    st.header("Agents", anchor=False)
+    st.header(_("Agents"), anchor=False)
     with reading() as session:
         known = agents.list_agents(session)
     if known:
-        _show_table(
-            "Agents",
-            [
-                {
-                    "Agent": one.name,
-                    "Since (UTC)": _day(one.created_ms),
-                    "Last seen (UTC)": _day(one.seen_ms),
-                    _DISABLED: _day(one.disabled_ms),
-                }
-                for one in known
-            ],
-        )
+        heads = (_("Agent"), _("Since (UTC)"), _("Last seen (UTC)"), _(_DISABLED))
+        rows = [(one.name, *map(_day, (one.created_ms, one.seen_ms, one.disabled_ms))) for one in known]
+        _show_table(_("Agents"), [dict(zip(heads, row, strict=True)) for row in rows])
     else:
-        st.caption("No agents yet. Add an agent to get its token, or run `inferact agent add NAME`.")
+        st.caption(_("No agents yet. Add an agent to get its token, or run `inferact agent add NAME`."))
     _show_new_access("agent")
     with st.form("agent", border=False, clear_on_submit=True):
         name, send = st.columns([2, 3], vertical_alignment="bottom")
-        called = name.text_input("Name of the new agent", max_chars=people.MAX_NAME)
-        sent = send.form_submit_button("Add agent", type="primary")
+        called = name.text_input(_("Name of the new agent"), max_chars=people.MAX_NAME)
+        sent = send.form_submit_button(_("Add agent"), type="primary")
     if sent:
         with refusals_shown():
             _add_agent(called)
@@ -97,25 +82,30 @@ def show_agents() -> None:
 
 def show_groups() -> None:
     """Draw the groups of people, which rules of a policy can name, and the form that changes a group."""
-    st.header("Groups", anchor=False)
+    st.header(_("Groups"), anchor=False)
     with reading() as session:
         known = people.list_groups(session)
         names = [one.name for one in people.list_people(session) if one.disabled_ms is None]
     if known:
         rows = [{"group": group, "members": ", ".join(members)} for group, members in known.items()]
-        show_rows(rows, {"group": "Group", "members": "Members"}, label="Groups")
+        show_rows(rows, {"group": _("Group"), "members": _("Members")}, label=_("Groups"))
     else:
-        st.caption("No groups yet. A rule of a policy names a group as `who: group:NAME`.")
+        st.caption(_("No groups yet. A rule of a policy names a group as `who: group:NAME`."))
     name, who, send = st.columns([2, 2, 1], vertical_alignment="bottom")
     called = name.selectbox(
-        "Group", list(known), None, key="group_name", placeholder="choose, or type a new name", accept_new_options=True
+        _("Group"),
+        [*known],
+        None,
+        key="group_name",
+        placeholder=_("Choose or type a name"),
+        accept_new_options=True,
     )
     present = known.get(called or "", [])
-    members = who.multiselect("Members", list(dict.fromkeys([*names, *present])), present, key=f"members-{called}")
+    members = who.multiselect(_("Members"), list(dict.fromkeys([*names, *present])), present, key=f"members-{called}")
     with send.container(horizontal=True), refusals_shown():
-        if st.button("Save group", type="primary", disabled=not (called and members)) and called:
+        if st.button(_("Save group"), type="primary", disabled=not (called and members)) and called:
             _save_group(called, members)
-        if called in known and st.button("Delete group"):
+        if called in known and st.button(_("Delete group")):
             _save_group(called, [])
 
 
@@ -140,19 +130,19 @@ def show_sessions(identity: Identity) -> None:
 
 def _show_table(label: str, rows: list[dict[str, str]]) -> None:
     """Draw the rows; leave out the column of disabled rows if no row is disabled."""
-    order = [name for name in rows[0] if name != _DISABLED or any(row[_DISABLED] for row in rows)]
+    order = [name for name in rows[0] if name != _(_DISABLED) or any(row[name] for row in rows)]
     show_rows(rows, dict(zip(order, order, strict=True)), label=label)
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
     if not names:
         return
-    with st.popover(f"Disable {what}…", key=f"disabling-{what}"):
-        chosen = st.selectbox("Who", names, index=None, key=f"disable-{what}", placeholder="choose")
+    with st.popover(_("Disable person…") if what == "person" else _("Disable agent…"), key=f"disabling-{what}"):
+        chosen = st.selectbox(_("Who"), names, index=None, key=f"disable-{what}", placeholder=_("Choose"))
         st.caption(
-            "Disabling a person or an agent ends all their sessions and tokens immediately. Recorded actions stay."
+            _("Disabling a person or an agent ends all their sessions and tokens immediately. Recorded actions stay.")
         )
-        if st.button("Disable", key=f"disable-{what}-sure", disabled=not chosen) and chosen:
+        if st.button(_("Disable"), key=f"disable-{what}-sure", disabled=not chosen) and chosen:
             with refusals_shown():
                 disable(chosen)
 
@@ -173,8 +163,8 @@ def _invite(name: str, words: list[str]) -> None:
         token = invitations.invite(session, name, roles, _present().name, now_ms())
         written = people.get_person(session, name).name
         audit_log.record(session, None, "person invited", now_ms(), subject=written, after=roles_text(roles))
-    sentence = f"This invitation link for {written} works once, within {invitations.DAYS} days:"
-    st.session_state[f"{_GIVEN}_person"] = sentence, _link(token)
+    sentence = _("This invitation link for {name} works once, within {days} days:")
+    st.session_state[f"{_GIVEN}_person"] = sentence.format(name=written, days=invitations.DAYS), _link(token)
     st.rerun()
 
 
@@ -184,7 +174,7 @@ def _disable(name: str) -> None:
         people.refuse_beyond(_present(), roles_of(person.roles), None)
         people.disable(session, person, now_ms())
         audit_log.record(session, None, "person disabled", now_ms(), subject=person.name)
-    finish(f"Disabled {name}. The person's open pages close within seconds.")
+    finish(_("Disabled {name}. The person's open pages close within seconds.").format(name=name))
 
 
 def _save_group(name: str, members: list[str]) -> None:
@@ -193,7 +183,9 @@ def _save_group(name: str, members: list[str]) -> None:
         before = people.list_members(session, name)
         gone = [one for one in before if one not in members]
         people.change_group(session, name, now_ms(), add=members, remove=gone)
-    finish(f"Saved group {name} with {counted(len(members), 'member')}." if members else f"Deleted group {name}.")
+    count = len(members)
+    saved = ngettext("Saved group {name} with {count} member.", "Saved group {name} with {count} members.", count)
+    finish((saved if members else _("Deleted group {name}.")).format(name=name, count=count))
 
 
 def _add_agent(name: str) -> None:
@@ -202,7 +194,7 @@ def _add_agent(name: str) -> None:
         token = agents.add(session, name, now_ms(), _present().name)
         audit_log.record(session, None, "agent added", now_ms(), subject=name)
     st.session_state[f"{_GIVEN}_agent"] = (
-        f"This is the token of {name}. Copy the token now; it is shown only once.",
+        _("This is the token of {name}. Copy the token now; it is shown only once.").format(name=name),
         token,
     )
     st.rerun()
@@ -213,7 +205,7 @@ def _disable_agent(name: str) -> None:
         people.refuse_beyond(_present(), (), None)
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
-    finish(f"Disabled {name}. The agent can no longer request reviews.")
+    finish(_("Disabled {name}. The agent can no longer request reviews.").format(name=name))
 
 
 def _end_session(session_id: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from console import runs
+from console.analysis.statistics.estimates import number, range_text
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
@@ -81,52 +82,64 @@ def _judge(claim: Claim, run: tables.Run, who: str, decision: DecisionKind) -> N
         flash((False, refusal_words(refusal)))
 
 
+_KINDS = {
+    "percent": gettext_noop("pairwise agreement"),
+    "fleiss": gettext_noop("Fleiss' kappa"),
+    "alpha": gettext_noop("Krippendorff's alpha"),
+}
+
+
 def begin_form(sources: Sequence[str]) -> None:
     """Draw the form that starts a rating of a run's answers."""
     if not sources:
         return
-    st.header("Start a rating", anchor=False)
+    st.header(_("Start a rating"), anchor=False)
     with st.form("answers", border=True):
         run, called, people = st.columns(3)
-        source = run.selectbox("Run", sources, key="answers_of")
-        name = called.text_input("Rating name", key="answers_name", max_chars=80, placeholder="for example round-2")
-        annotators = people.number_input("People per answer", 1, 9, ANNOTATORS, key="answers_people")
-        sent = st.form_submit_button("Start rating")
+        source = run.selectbox(_("Run"), sources, key="answers_of")
+        name = called.text_input(
+            _("Rating name"), key="answers_name", max_chars=80, placeholder=_("for example round-2")
+        )
+        annotators = people.number_input(_("People per answer"), 1, 9, ANNOTATORS, key="answers_people")
+        sent = st.form_submit_button(_("Start rating"))
     if sent:
         with refusals_shown():
             count = answer_rating.start_rating(name.strip(), source, int(annotators))
-            finish(f"Created {name.strip()}: {count} answers of {source}, rated by {annotators} people each.")
+            words = _("Created {name}. Answers of {run}: {count}. People who rate each answer: {people}.")
+            finish(words.format(name=name.strip(), run=source, count=count, people=annotators))
 
 
 def results(run: tables.Run) -> None:
     """Draw the answers of a rating with the majority verdict on each, and the agreement of the raters."""
     with reading() as session:
         found = answer_rating.get_ratings(session, run)
-    kinds = {"percent": "pairwise agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha"}
-    words = {"aligned": "correct", "misaligned": "incorrect"}
+    words = {"aligned": _("Correct"), "misaligned": _("Incorrect")}
     st.header(run.name, anchor=False)
     judged = sum(one.majority is not None for one in found.answers)
-    share = "" if found.accuracy is None else f"; {found.accuracy:.1%} of these are correct"
-    st.caption(f"{judged} of {len(found.answers)} answers have a majority{share}.")
+    said = _("{judged} of {count} answers have a majority.")
+    if found.accuracy is not None:
+        said = _("{judged} of {count} answers have a majority; {share} of these are correct.")
+    st.caption(said.format(judged=judged, count=len(found.answers), share=f"{found.accuracy or 0:.1%}"))
     measures = [
         {
-            "Agreement": kinds[name],
-            "Value": "–" if one.value is None else f"{one.value:.2f}",
-            "95% interval": f"{one.interval.low:.2f} to {one.interval.high:.2f}" if one.interval else "–",
+            "measure": _(_KINDS[name]),
+            "value": "–" if one.value is None else number(one.value, ".2f"),
+            "interval": range_text(one.interval, ".2f"),
         }
         for name, one in found.agreement.items()
     ]
     if judged:
-        titles = {name: name for name in measures[0]}
-        show_rows(measures, titles, numbers=("Value", "95% interval"), label=f"Agreement in {run.name}")
-    titles = {name: name.capitalize() for name in ("question", "answer", "correct", "incorrect")}
+        titles = {"measure": _("Agreement"), "value": _("Value"), "interval": _("95% interval")}
+        label = _("Agreement in {run}").format(run=run.name)
+        show_rows(measures, titles, numbers=("value", "interval"), label=label)
+    titles = {"question": _("Question"), "answer": _("Answer"), "correct": _("Correct"), "incorrect": _("Incorrect")}
     rows = [
         {name: str(getattr(one, name)) for name in titles}
         | {"majority": words.get(str(one.majority), ""), "comments": " / ".join(one.comments)}
         for one in found.answers
     ]
-    titles |= {"majority": "Majority", "comments": "Comments"}
-    show_rows(rows, titles, numbers=("correct", "incorrect"), label=f"Ratings in {run.name}")
+    titles |= {"majority": _("Majority"), "comments": _("Comments")}
+    show_rows(rows, titles, numbers=("correct", "incorrect"), label=_("Ratings in {run}").format(run=run.name))
 
 
 st.title(_("Rate answers"), anchor=False)
@@ -152,7 +165,8 @@ elif rated:
                 st.rerun()
 if rated:
     with st.container(key="ia-judging-tour"):
-        show_guide("ratings", _("How to rate an answer"))
+        shared = any(one.reviews_per_item > 1 for one in ([chosen] if chosen else rated))
+        show_guide("ratings", _("How to rate an answer"), *["raters"] * shared)
 if identity and chosen:
     # A rater sees neither the votes of others nor another rating.
     st.stop()

@@ -5,7 +5,6 @@ import streamlit as st
 from console import runs
 from console.database import reading
 from console.review import inbox
-from console.review.waiting import measure_offered
 from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
@@ -22,12 +21,12 @@ from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import OUTCOMES, capitalize_heads
 from storage.tables import RunKind
 
+_HEADS = {"environment": "environments", "beyond_budget": "beyond budget"}
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
     listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
     summaries = [run_summary(session, one) for one in listed]
-    offered = [measure_offered(session, [one.id or 0], None)[0] for one in listed]
     status = run_status(session, run) if run else None
     nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
@@ -48,7 +47,7 @@ if run is None or status is None:
 
 run_picker(run.name, archived=bool(st.session_state.get("archived")))
 if run_options(run).stopped:
-    st.warning("This run is stopped. To let its agents continue, open Maintenance.")
+    st.warning("This run is stopped: its held actions get no review. To let its agents continue, open Maintenance.")
 forms.dead_end_notice(run, end)
 show_overview(run.name)
 
@@ -103,14 +102,12 @@ with why:
         forms.questions_form(run)
 
 st.header("All runs", anchor=False)
-heads = {"waiting": "pending", "environment": "environments"}
 opened = st.session_state.get("runs_opened", 0)
 shown = st.dataframe(
     capitalize_heads(
-        {heads.get(name, name): row[name] for name in SUMMARY_COLUMNS}
-        | {"environments": row["environment"].replace(",", ", "), "pending": within}
-        | {"beyond budget": row["waiting"] - within}
-        for row, within in zip(summaries, offered, strict=True)
+        {_HEADS.get(name, name): row[name] for name in SUMMARY_COLUMNS}
+        | {"environments": row["environment"].replace(",", ", ")}
+        for row in summaries
     ),
     key=f"runs-{opened}",
     on_select="rerun",

@@ -45,7 +45,8 @@ def show_nothing_left(
         _("Review"),
     )
     with reading() as session:
-        others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
+        open_runs = list_reviewable_runs(session, who.name, offering=True)
+        others = [other.id or 0 for other in open_runs if other.id != run.id]
         elsewhere = measure_offered(session, others, who.name)[0]
     with next_step_row():
         if may_start:

@@ -25,6 +25,7 @@ from console.web.widgets.boundary import draw_part
 from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_problem
+from console.web.widgets.status import age
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, KeptDraft
@@ -327,13 +328,13 @@ def _show_claim_time(claim: Claim, lease_ms: int) -> None:
         show_problem(over.format(item=name_item(claim.item_id)))
         actions.reopen_button(claim.item_id)
         return
-    held = _("claimed by you, claim expires in {minutes} min")
+    held = _("claimed by you, claim expires in {time}")
     if alone:
         # Participants share no queue, so "claimed" would mean nothing to them.
-        held = _("{minutes} min left for this item") if minutes else _("less than 1 min left for this item")
+        held = _("{time} left for this item") if minutes else _("less than 1 min left for this item")
     elif not minutes:
         held = _("claimed by you, claim expires in under a minute")
-    show_html(f'<p class="ia-hold">{plain(held.format(minutes=minutes))}</p>')
+    show_html(f'<p class="ia-hold">{plain(held.format(time=age(left)))}</p>')
 
 
 def _looked_up(claim: Claim, lease_ms: int) -> int:

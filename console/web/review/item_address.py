@@ -35,6 +35,9 @@ _WHY_NOT = {
     NoClaimReason.BEYOND_CAPACITY: gettext_noop(
         "Your next inspection is expected to lower safety. After a break of 30 minutes you can continue."
     ),
+    NoClaimReason.RUN_STOPPED: gettext_noop(
+        "The agents of this run are stopped. You can open the item again when the run continues."
+    ),
     NoClaimReason.ITEM_TAKEN: gettext_noop(
         "Another reviewer has claimed the item. You can open the item if the reviewer skips it or the claim expires."
     ),

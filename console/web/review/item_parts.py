@@ -8,19 +8,21 @@ from dataclasses import replace
 import streamlit as st
 
 from console.database import now_ms, reading, review_queue
-from console.language import _
+from console.language import _, gettext_noop
 from console.review import blinding, decisions, inbox
 from console.review.blinding import ReviewView
 from console.review.decision_details import get_judging
 from console.review.presentation import ActionStatus, Block
 from console.review.resolution import find_decided_status
 from console.review.waiting import measure_offered
+from console.runs import withholds_items
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions
 from console.web.review.colleagues import notes_html
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
 from console.web.widgets.markup import plain, show_html
+from console.web.widgets.messages import done_html
 from console.web.widgets.status import status_line_html
 from console.web.widgets.trajectory_view import show_presentation
 from console.web.widgets.trial_history import earlier_trials_html, last_feedback_html
@@ -67,6 +69,9 @@ def _stamp(view: ReviewView, status: ActionStatus) -> ReviewView:
     return replace(view, presentation=replace(shown, stamp=status, steps=steps))
 
 
+_STOPPED = gettext_noop("The agents of this run are stopped. A decision takes effect when the run continues.")
+
+
 def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_decided: bool) -> str:
     """Return the content above an item as HTML: status, messages, notes and the effect of earlier feedback."""
     claim = view.claim
@@ -79,6 +84,7 @@ def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_deci
     parts: tuple[tuple[str, Callable[[], str]], ...] = (
         (boundary.STATUS, lambda: _status_html(run, claim, reviewer)),
         (boundary.MESSAGES, actions.flash_html),
+        (boundary.MESSAGES, lambda: done_html(_(_STOPPED)) if withholds_items(run) else ""),
         (boundary.MESSAGES, lambda: _decided_html(claim, reviewer) if is_decided else ""),
         (boundary.MESSAGES, lambda: notes_html(view.notes, view.escalation)),
         (boundary.EARLIER, feedback),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from console.auth.people import Identity
 from console.database import now_ms, reading, review_queue
-from console.language import _
+from console.language import _, quoted
 from console.review.decision_details import (
     MarkedStep,
     check_marks,
@@ -46,6 +46,7 @@ def _mount(item: int, drafted: str) -> None:
         "unmark": _("Remove mark"),
         "marked": _("marked as wrong"),
         "step": _("step {number}"),
+        "quoted": quoted("{quote}"),
     }
     marks = [[str(one.step), one.quote] for one in read_marks(drafted)]
     data = {"item": alias(item), "marks": marks, "words": words}

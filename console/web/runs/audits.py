@@ -87,8 +87,7 @@ def show_capacity(run: tables.Run) -> None:
             st.text(one.sentence)
     st.caption(
         "An inspection lowers safety if it is expected to stop aligned actions more often than it catches misaligned "
-        f"ones. The figures cover a reviewer's latest {capacity.MOST_DECISIONS:,} decisions in all runs. Known answers "
-        "come from known items and from logs."
+        f"ones. {capacity.SCOPE} Known answers come from known items and from logs."
     )
     stops = st.toggle(
         "Stop at the capacity", run_options(run).stops_at_capacity, key=f"capacity-stop-{run.id}", help=_STOP_HELP

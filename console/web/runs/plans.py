@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from console.analysis.charts import CHARTS
+from console.analysis.statistics.estimates import number, range_text
 from console.database import now_ms, reading, writing
 from console.runs.export.formats import as_csv
 from console.trials.planning import metrics, versions
@@ -151,8 +152,8 @@ def _overlay(table: pd.DataFrame, name: str, run: str | None) -> None:
 
 
 def _figure(name: str, found: Any) -> dict[str, str]:
-    value = "–" if found.value is None else f"{found.value:.2f}"
-    span = f"{found.interval.low:.2f} to {found.interval.high:.2f}" if found.interval else "–"
+    value = "–" if found.value is None else number(found.value, ".2f")
+    span = range_text(found.interval, ".2f")
     return {"Figure": metrics.FIGURES[name], "Mean": value, "95% interval": span, "Tasks or trials": str(found.n)}
 
 

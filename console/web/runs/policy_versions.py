@@ -9,7 +9,7 @@ from console.errors import Refused
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.lint import list_known_people, list_warnings
 from console.gate.policy.policy_store import PolicyVersion
-from console.runs.export.formats import iso
+from console.runs import iso
 from console.web.flash import finish, refusals_shown
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done

@@ -22,6 +22,7 @@ from console.web.widgets.tables import capitalize_heads
 from storage import tables
 from storage.tables import RunKind
 
+_HEADS = {"rationale": "reasons"}
 _COLUMNS = ("protocol", "reviewers", "tasks", *SHARES, "undone", "inspections", "run")
 
 
@@ -65,6 +66,6 @@ def evasion_section(run: tables.Run) -> None:
             "trial is wrong and not flagged. A task counts by its first feedback. Brackets contain 95% intervals."
         )
         rows = [evasion.in_words(row) for row in evasion.tabulate_evasion(found)]
-        shown = [{name: row[name] for name in evasion.COLUMNS} for row in rows]
+        shown = [{_HEADS.get(name, name): row[name] for name in evasion.COLUMNS} for row in rows]
         st.dataframe(capitalize_heads(shown), key=f"evasion-{run.id}", hide_index=True, placeholder="–")
         st.text(describe_evasion(found))

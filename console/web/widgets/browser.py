@@ -20,6 +20,8 @@ def component(name: str, **options: Any) -> Callable[..., Any]:
     """Return the component for this script; `options` are passed to Streamlit."""
     sources = {kind: files(__package__) / "scripts" / f"{name}.{kind}" for kind in ("js", "css")}
     texts: Any = {kind: source.read_text("utf-8") for kind, source in sources.items() if source.is_file()}
+    if "duration(" in texts.get("js", ""):
+        texts["js"] += (files(__package__) / "scripts" / "durations.js").read_text("utf-8")
     return st.components.v2.component(f"inferact_{name}", **texts, **options)
 
 
@@ -63,11 +65,10 @@ def name_drop_zones() -> None:
 _YEAR_S = 365 * 86_400
 
 
-def say_language(code: str, *, keep: bool) -> None:
-    """Set the document's `lang` for screen readers; if `keep`, store the language for the next visit."""
-    component("page_language")(
-        key="page-language", data={"language": code, "cookie": COOKIE if keep else "", "seconds": _YEAR_S}
-    )
+def say_language(code: str, chosen: str | None) -> None:
+    """Set the document's `lang` for screen readers, and store the visitor's choice, if any, for the next visit."""
+    data = {"language": code, "cookie": COOKIE, "chosen": chosen, "seconds": _YEAR_S}
+    component("page_language")(key="page-language", data=data)
 
 
 _HTML = '<div class="ia-sheet"><ol class="ia-steps"></ol></div>'

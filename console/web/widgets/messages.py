@@ -55,8 +55,9 @@ GUIDES = read_data(files(__package__) / "guides.yaml", dict[str, dict[str, str]]
 """The tours and the list of shortcuts: a title or a key, and its sentence."""
 
 
-def show_guide(name: str, heading: str) -> None:
-    """Draw the tour with this name below the heading."""
+def show_guide(name: str, heading: str, *more: str) -> None:
+    """Draw the tour with this name, and the cards of `more` tours, below the heading."""
     card = "<li><b>{}</b><span>{}</span></li>"
-    cards = "".join(card.format(name_keys(_(title)), name_keys(_(words))) for title, words in GUIDES[name].items())
+    shown = [pair for one in (name, *more) for pair in GUIDES[one].items()]
+    cards = "".join(card.format(name_keys(_(title)), name_keys(_(words))) for title, words in shown)
     show_html(f'<section aria-label="{plain(heading)}"><h2>{plain(heading)}</h2><ol>{cards}</ol></section>')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.language import _
+from console.language import _, quoted
 from console.review.line_corrections import key_of
 from console.review.presentation import Presentation, preview
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind, Standing
@@ -128,7 +128,7 @@ def _join_link(words: str, link: str) -> str:
 
 
 def _quoted(quote: Quote) -> str:
-    return f'<span class="ia-quote">“{plain(preview(quote.text, _QUOTED))}”</span>'
+    return f'<span class="ia-quote">{quoted(plain(preview(quote.text, _QUOTED)))}</span>'
 
 
 def _link(presentation: Presentation, number: int) -> str:

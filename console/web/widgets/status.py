@@ -90,7 +90,7 @@ _GONE = gettext_noop("{agent} stopped waiting: your decision is recorded, but th
 
 def count_down() -> None:
     """Count down the time left of each waiting agent on the page; draw the page again when an agent's time ends."""
-    words = {name: _(sentence) for name, sentence in _COUNTDOWN.items()} | {"gone": _(_GONE)}
+    words = {name: _(sentence) for name, sentence in _COUNTDOWN.items()} | {"gone": _(_GONE), "days": _(DAYS)}
     component("countdown")(key="countdown", data=words, on_ended_change=lambda: None)
 
 
@@ -101,22 +101,26 @@ def undo_timer_html(left_ms: int) -> str:
 
 
 def time_left(left_ms: int) -> str:
-    """Return the time left as minutes and seconds below one hour, else in the largest unit that fits."""
+    """Return the time left as minutes and seconds below one hour, else like `age`."""
     if left_ms >= _HOUR:
         return age(left_ms)
     seconds = max(left_ms, 0) // 1_000
     return f"{seconds // 60}:{seconds % 60:02d}"
 
 
+DAYS = gettext_noop("{count} days")
+
+
 def age(elapsed_ms: int) -> str:
-    """Return an elapsed time in the largest unit that fits."""
+    """Return a duration in its largest unit, with minutes below ten hours, as `durations.js` does."""
     if elapsed_ms < _MINUTE:
         return f"{max(elapsed_ms, 0) // 1_000} s"
     if elapsed_ms < _HOUR:
         return f"{elapsed_ms // _MINUTE} min"
     if elapsed_ms < 2 * _DAY:
-        return f"{elapsed_ms // _HOUR} h"
-    return _("{count} days").format(count=elapsed_ms // _DAY)
+        minutes = elapsed_ms % _HOUR // _MINUTE if elapsed_ms < 10 * _HOUR else 0
+        return f"{elapsed_ms // _HOUR} h" + (f" {minutes} min" if minutes else "")
+    return _(DAYS).format(count=elapsed_ms // _DAY)
 
 
 def status_line_html(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.analysis.statistics.estimates import number
 from console.web.widgets.browser import component
 from console.web.widgets.markup import plain, show_html
 
@@ -56,13 +57,11 @@ def figures_html(rows: Figures, columns: Mapping[str, FigureColumn], ranked: Seq
 def _cell(cell: FigureCell, heading: FigureColumn, wins: bool) -> str:
     if cell.value is None:
         return f'<td class="none" title="{plain(cell.reason)}">–</td>'
-    interval = (
-        f"<small>{' – '.join(_number(bound, heading) for bound in cell.interval)}</small>" if cell.interval else ""
-    )
-    number = _number(cell.value, heading)
+    digits = f",.{heading.digits}f"
+    interval = f"<small>{' – '.join(number(bound, digits) for bound in cell.interval)}</small>" if cell.interval else ""
     mark = '<span aria-label="best of the column">★</span> ' if wins else ""
     css = ' class="best"' if wins else ""
-    return f"<td{css}>{mark}{number}{interval}</td>"
+    return f"<td{css}>{mark}{number(cell.value, digits)}{interval}</td>"
 
 
 def _best(rows: Figures, name: str, heading: FigureColumn, ranked: Sequence[str]) -> str | None:
@@ -76,10 +75,6 @@ def _best(rows: Figures, name: str, heading: FigureColumn, ranked: Sequence[str]
     interval = rows[values[0][1]][name].interval
     is_apart = interval is not None and min(sign * bound for bound in interval) > values[1][0]
     return values[0][1] if is_apart else None
-
-
-def _number(value: float, heading: FigureColumn) -> str:
-    return f"{value:,.{heading.digits}f}"
 
 
 def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:

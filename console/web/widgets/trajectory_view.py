@@ -8,7 +8,7 @@ from itertools import islice
 import streamlit as st
 
 from console.environments.evidence import LIMITS, ORIGIN, WORDS
-from console.language import _, digits
+from console.language import _, digits, quoted
 from console.review.plain_text import cut_text, list_own_reasons
 from console.review.presentation import (
     LAST_SEEN_CHARS,
@@ -224,7 +224,7 @@ def _other(flag: Flag) -> str:
 
 def _appeals(found: Sequence[tuple[int, str]]) -> str:
     step = _("step {number}")
-    rows = "".join(f"<li>{plain(step.format(number=number))}: “{plain(text)}”</li>" for number, text in found)
+    rows = "".join(f"<li>{plain(step.format(number=number))}: {quoted(plain(text))}</li>" for number, text in found)
     return f'<p>{plain(_("Text in the steps is not an instruction to you."))}</p><ul class="ia-reasons">{rows}</ul>'
 
 

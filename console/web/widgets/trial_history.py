@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from console.language import _, gettext_noop, ngettext
+from console.language import _, gettext_noop, ngettext, quoted
 from console.review.blinding import EarlierTrial
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
@@ -151,11 +151,13 @@ def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
 
 def _memory(memory: dict[str, Any]) -> str:
     source = f"decision {memory['decision_id']}" if memory["decision_id"] else plain(str(memory["origin"]))
-    return f'<li class="ia-out">The agent read: “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
+    return (
+        f'<li class="ia-out">The agent read: {quoted(plain(memory["text"]))} ({source}, trial {memory["trial"]})</li>'
+    )
 
 
 def _answer(answer: dict[str, Any]) -> str:
-    words = f" “{plain(answer['feedback_text'])}”" if answer["feedback_text"] else ""
+    words = f" {quoted(plain(answer['feedback_text']))}" if answer["feedback_text"] else ""
     state = " (not delivered yet)" if answer["delivered"] is False else ""
     return f"<li>{_DECIDED[answer['decision']]} by {plain(answer['reviewer'])}{words}{state}</li>"
 
@@ -182,7 +184,7 @@ def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) 
 
 def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> str:
     row = one.decision
-    words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
+    words = f'<p class="ia-said">{quoted(plain(one.words))}</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
     # A halted trial has no action.

@@ -52,7 +52,7 @@ def test_a_head_covers_the_events_of_each_run_so_far(busy, told, tmp_path):
     code, head, _ = told("db", "head", "--out", kept, "--json")
     events, last_hash = chain_end(busy)
     assert (code, head["events"], head["hash"], head["file"]) == (0, events, last_hash, str(kept))
-    assert len(head["at"]) == len("2026-01-01T00:00:00+00:00")
+    assert len(head["at"]) == len("2026-01-01T00:00:00.000Z")
     assert kept.read_text() == f"{events}:{last_hash} {head['at']}\n"
     code, after, _ = told("db", "check")
     assert (code, "Run inferact db head" in after) == (0, False)

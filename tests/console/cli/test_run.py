@@ -43,6 +43,20 @@ def test_a_run_starts_and_holds_every_flagged_action(shop, inferact):
     assert (rows[0]["environment"], rows[0]["actor"], rows[0]["kind"]) == ("webshop,hotpotqa", "scripted", "live")
 
 
+def test_the_list_counts_what_the_budgets_hold_back_apart(shop, inferact):
+    items = inferact("review", "list", "--run", "shop", "--json")[1]
+    pending = len(items)
+    inferact("run", "budget", "shop", "4")
+    (row,) = inferact("run", "list", "--json")[1]
+    assert (row["waiting"], row["pending"], row["beyond_budget"]) == (pending, 4, pending - 4)
+    heads, cells = (line.split() for line in inferact("run", "list")[1].splitlines())
+    assert "waiting" not in heads
+    assert cells[-3:-1] == ["4", str(pending - 4)]
+    inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")
+    (row,) = inferact("run", "list", "--json")[1]
+    assert (row["pending"], row["beyond_budget"]) == (3, pending - 4)
+
+
 def test_words_given_on_the_command_line_bring_the_next_trial(shop, inferact):
     for item in inferact("review", "list", "--run", "shop", "--json")[1]:
         assert inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")[1]["item"]

@@ -171,7 +171,7 @@ def test_what_is_sent_says_all_of_the_decision(decided, url, deadline_ms, late):
     (message,) = taken(url, 0)
     assert json.loads(message.body) == {
         "type": "decision.made",
-        "timestamp": "1970-01-01T00:00:01.723+00:00",
+        "timestamp": "1970-01-01T00:00:01.723Z",
         "data": {
             **known,
             "run": "shop-bot",

@@ -113,7 +113,9 @@ def test_a_study_has_no_stop(tired):
 
 def test_the_command_prints_rows_sentences_and_the_switch(tired, capsys):
     assert run_command(["review", "capacity", "gold", "--stop"]) == 0
-    assert "Stop at the capacity: on." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "The figures cover a reviewer's latest 2,000 decisions in all runs." in said
+    assert "Stop at the capacity: on." in said
     assert run_command(["review", "capacity", "gold", "--json"]) == 0
     document = orjson.loads(capsys.readouterr().out)
     assert document["stops_at_capacity"]

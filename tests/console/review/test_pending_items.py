@@ -8,11 +8,14 @@ from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
+from console.review.access import list_reviewable_runs
 from console.review.inbox import count_my_reviews
 from console.review.pending_items import OfferOrder, PendingFilter, list_filter_choices, list_pending_items
-from console.runs import ingest
+from console.review.waiting import get_agents_waiting
+from console.runs import ingest, maintenance
 from storage import tables
-from storage.queue import Claim
+from storage.queue import Claim, NoClaim, NoClaimReason
+from storage.tables import RunKind
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import signed_in
 
@@ -73,6 +76,35 @@ def test_what_is_offered_is_offered_in_this_order_and_no_more(shop, halted_free)
     assert read_on("Ada") == told
     left = the_list()
     assert (left.offered, left.beyond) == ([], waiting.beyond)
+
+
+def test_a_stopped_run_offers_nothing_and_costs_nothing_until_it_continues(shop):
+    def set_stopped(stopped):
+        with writing() as session:
+            maintenance.set_stopped(session, runs.get(session, "shop"), stopped, now_ms())
+
+    def left():
+        with reading() as session:
+            return runs.budgets(session, runs.get(session, "shop"))[0]["left"]
+
+    with writing() as session:
+        runs.get(session, "shop").kind = RunKind.LIVE
+    _, held = claim("Ben")
+    before = the_list()
+    set_stopped(True)
+    assert claim()[1] == NoClaim(NoClaimReason.RUN_STOPPED, 0)
+    assert claim(item=ids(before.offered)[0])[1].reason is NoClaimReason.RUN_STOPPED
+    assert claim("Ben", held.item_id)[1].token == held.token, "what Ben has open stays open"
+    during = the_list()
+    assert (during.offered, during.unread, during.total, during.held) == ([], [], 0, 0)
+    assert during.withheld == before.total
+    with reading() as session:
+        assert get_agents_waiting(session, "Ada", now_ms()).pending == 0
+        assert runs.get(session, "shop") in list_reviewable_runs(session, "Ada")
+    assert left() == 4
+    set_stopped(False)
+    assert ids(the_list().offered) == ids(before.offered)
+    assert isinstance(claim()[1], Claim)
 
 
 def test_what_i_hold_and_another_is_to_review_too_is_among_what_waits(shop):

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from io import BytesIO
 from pathlib import Path, PurePath
@@ -20,6 +19,7 @@ from pyarrow.csv import CSVWriter, WriteOptions
 from pyarrow.parquet import ParquetWriter
 
 from console.errors import Unknown
+from console.runs import iso
 
 Row = Sequence[Any]
 """A row: one value per column, None for an empty cell; writers ignore values past the last column."""
@@ -27,7 +27,6 @@ Row = Sequence[Any]
 Page = Sequence[Row]
 """A page: rows that fit in memory."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RISKY = r"^[=+\-@'\x00-\x1f\x7f-\x{9f}]"
 _LONGEST_CELL = 2**31 - 1
 _ROW_GROUP_BYTES = 8 * 2**20
@@ -54,12 +53,6 @@ class Column:
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
-
-
-def iso(ms: int) -> str:
-    """Format milliseconds since 1970 as ISO-8601 in UTC, such as `2026-01-31T12:00:00.000Z`."""
-    moment = _EPOCH + timedelta(milliseconds=ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 
 
 _CELLS: dict[ColumnKind, Callable[[Any], Any]] = {

@@ -24,7 +24,7 @@ function draw(wait, words, setTriggerValue) {
   }
   const state = left("approve") <= 0 ? "late" : left("warn") <= 0 ? "soon" : "left"
   wait.className = `ia-wait ia-wait-${state}`
-  const said = words[state].replace("{time}", span(left("approve")))
+  const said = words[state].replace("{time}", clock(left("approve"), words))
   const place = wait.querySelector(".ia-left")
   if (place && place.textContent !== said) place.textContent = said
 }
@@ -33,11 +33,11 @@ function drawUndo(undo, words) {
   undo.begun ??= performance.now()
   const left = Number(undo.dataset.undo) - (performance.now() - undo.begun)
   if (left < 0) undo.remove()
-  else undo.textContent = words.undo.replace("{time}", span(left))
+  else undo.textContent = words.undo.replace("{time}", clock(left, words))
 }
 
-function span(ms) {
+function clock(ms, words) {
   const seconds = Math.max(0, Math.floor(ms / 1000))
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
+  if (seconds >= 3600) return duration(ms, words)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
 }

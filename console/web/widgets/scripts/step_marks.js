@@ -112,7 +112,7 @@ function decorate(state) {
     row.classList.toggle("ia-at", row.dataset.n === state.at)
     row.classList.toggle("ia-marked", quote !== undefined)
     if (quote === undefined) delete row.dataset.marked
-    else row.dataset.marked = state.data.words.marked + (quote ? `: “${quote}”` : "")
+    else row.dataset.marked = state.data.words.marked + (quote ? `: ${state.data.words.quoted.replace("{quote}", () => quote)}` : "")
   }
 }
 

@@ -8,8 +8,8 @@ export default function mount({ data, parentElement }) {
   const ahead = Date.now() - data.now // The clocks of browser and server may differ.
   const draw = () => {
     const now = Date.now() - ahead
-    const words = [data.words[data.several ? "first" : "for"].replace("{time}", span(now - data.since))]
-    if (data.deadline !== null) words.push(data.words.left.replace("{time}", span(data.deadline - now)))
+    const words = [data.words[data.several ? "first" : "for"].replace("{time}", duration(now - data.since, data.words))]
+    if (data.deadline !== null) words.push(data.words.left.replace("{time}", duration(data.deadline - now, data.words)))
     agents.textContent = data.said
     since.textContent = (data.several ? ", " : " ") + words.join(", ")
   }
@@ -37,11 +37,4 @@ function press(tries) {
   const button = document.querySelector(".st-key-agents-open button")
   if (button) button.click()
   else if (tries > 0) setTimeout(press, 100, tries - 1)
-}
-
-function span(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return `${seconds}\u00a0s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}\u00a0min`
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)}\u00a0h` : `${Math.floor(seconds / 86400)}\u00a0d`
 }

@@ -12,9 +12,8 @@ from console.errors import BadInput, Refused, Unknown
 from console.gate.checks import Wait
 from console.gate.policy import policy_store, read_policy, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
-from console.runs import audit_trail, maintenance
+from console.runs import audit_trail, iso, maintenance
 from console.runs.audit_trail import AuditFilter
-from console.runs.export.formats import iso
 from storage import tables
 from storage.tables import RunKind
 

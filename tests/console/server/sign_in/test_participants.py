@@ -1,6 +1,7 @@
 """Participants at the door, in one process: the ways to a place, the cookie that they leave, and the consent."""
 
 import logging
+import re
 import time
 from itertools import count
 
@@ -97,6 +98,7 @@ def test_address_with_a_code_asks_before_it_takes_a_place_and_is_dropped_once_it
     [
         ("GET", "/participate?me=made-up", "participant's link"),
         ("POST", "/join", "study code"),
+        ("GET", "/participate?join=NOSUCH22", "study code"),
         ("GET", "/invite/made-up", "invitation"),
         ("POST", "/invite/made-up", "invitation"),
     ],
@@ -111,6 +113,20 @@ def test_fourth_wrong_secret_of_an_address_is_answered_late(browser, caplog, met
     began = time.perf_counter()
     client.request(method, path)
     assert time.perf_counter() - began > 0.24
+
+
+@pytest.mark.parametrize("sent", [{"code": "NOSUCH22"}, {"invitation": "made-up"}, {"code": "X", "PROLIFIC_PID": "5"}])
+@pytest.mark.parametrize("path", ["/join", "/participate"])
+def test_an_address_with_an_unknown_code_says_at_once_what_the_press_would(browser, path, sent):
+    study_code(places=1)
+    asked = {"join" if (name, path) == ("code", "/participate") else name: value for name, value in sent.items()}
+    shown = browser().get(path, params=asked)
+    given = {f"given-{name}" if name == "PROLIFIC_PID" else name: value for name, value in sent.items()}
+    pressed = browser().post("/join", data=given)
+    # The link to the other language holds the address.
+    texts = [re.sub(r'<p class="small">.*?</p>', "", one.text) for one in (shown, pressed)]
+    assert (shown.status_code, texts[0]) == (pressed.status_code, texts[1])
+    assert "You are invited" not in texts[0]
 
 
 def test_who_came_by_a_link_of_their_own_is_not_asked_for_a_code(browser):

@@ -242,7 +242,7 @@ def test_language_that_the_address_asks_for_is_kept_for_a_year():
 def test_study_code_that_opens_nothing_is_refused_with_the_field_again():
     client = browser()
     assert client.get("/join").status_code == 200
-    assert 'value="ABC"' in client.get("/join?code=ABC").text
+    assert "No study has this code." in client.get("/join?code=ABC").text
     refused = client.post("/join", data={"code": "WRONG"})
     assert refused.status_code == 400
     assert participant_cookie_name(8123) not in refused.headers.get("set-cookie", "")

@@ -92,8 +92,10 @@ def test_live_runs_compare_their_protocols_and_the_reasons_in_feedback(open_page
     at = open_page("runs", run="buy")
     (table,) = [frame.value for frame in at.dataframe if "Usefulness" in frame.value]
     assert list(table["Protocol"]) == ["undo"]
+    (reasons,) = [frame.value for frame in at.dataframe if "Reasons" in frame.value]
+    assert list(reasons)[:3] == ["Figure", "Reasons", "Value"]
     told = " ".join(text.value for text in at.text)
-    assert "Whether the rationale leads to evasion is inconclusive." in told
+    assert "Whether reasons in the feedback lead to evasion is inconclusive." in told
 
 
 def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(open_page, words, shop):

@@ -7,8 +7,9 @@ from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.review import access, inbox
 from console.review.pending_items import list_pending_items
-from console.runs import ingest
+from console.runs import ingest, maintenance
 from storage import tables
+from storage.tables import RunKind
 from tests.logs import purchase, write_log
 from tests.signing_in import invitation, signed_in
 
@@ -110,6 +111,22 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "The filters hide all pending items (4)." in words(at)
     at.button(key="show-all").click().run()
     assert "number 0" in words(at)
+
+
+def test_items_of_a_stopped_run_are_not_offered_and_the_pages_say_so(open_page, words, kettles):
+    review = open_page("review", role="reviewer")
+    with writing() as session:
+        runs.get(session, "kettles").kind = RunKind.LIVE
+        maintenance.set_stopped(session, runs.get(session, "kettles"), True, now_ms())
+    assert "A decision takes effect when the run continues." in words(review.run())
+    at = open_page("inbox")
+    assert "Agents of stopped runs have pending items: 3. The items return when the runs continue." in words(at)
+    assert "number 1" not in words(at)
+    other = open_page("review")
+    assert "The agents are stopped. Their items return when the run continues." in words(other)
+    with writing() as session:
+        maintenance.set_stopped(session, runs.get(session, "kettles"), False, now_ms())
+    assert "number 1" in words(at.run())
 
 
 def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_path):

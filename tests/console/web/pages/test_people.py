@@ -62,7 +62,7 @@ def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_pa
     assert at.multiselect[0].options == ["reviewer", "researcher"]
     assert "Ask an admin for a new link" in words(send_invitation(at, "SAM"))
     assert not at.code
-    assert "You cannot grant or revoke the role admin" in words(take_out(at, "person", "Rosa"))
+    assert "You cannot grant or revoke these roles, which you lack: admin." in words(take_out(at, "person", "Rosa"))
     assert person("Rosa") == ("admin,reviewer", False)
 
 

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from console.database import writing
 from console.detection import batch
 from console.errors import Refused
+from console.runs import get
 from tests.console.trials.test_answer_rating import GOLD, judge, ratings
 from tests.console.trials.test_answer_rating import rating as rating
 
@@ -23,6 +25,14 @@ def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, o
     assert GOLD[0] in words(at)
     press(at, "Close rating")
     assert "Reference answer" not in words(at)
+
+
+def test_a_majority_is_named_only_where_several_people_rate(rating, open_page, words):
+    with writing() as session:
+        get(session, "rated").reviews_per_item = 1
+    said = words(open_page("ratings", role="reviewer"))
+    assert "What you see" in said
+    assert "Several people rate each answer" not in said
 
 
 def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_page, words):
@@ -82,7 +92,7 @@ def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, wo
     assert [one.value for one in at.header] == ["Start a rating", "rated"]
     assert "3 of 3 answers have a majority; 33.3% of these are correct." in words(at)
     assert words(at).count('<td class="ia-n">1.00</td>') == 3
-    assert re.findall(r"<td>((?:in)?correct)</td>", words(at)) == ["correct", "incorrect", "incorrect"]
+    assert re.findall(r"<td>((?:Inc|C)orrect)</td>", words(at)) == ["Correct", "Incorrect", "Incorrect"]
     assert "<td>too long / too long / too long</td>" in words(at)
 
 
@@ -97,7 +107,7 @@ def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
     at.selectbox(key="answers_of").set_value("wiki")
     at.text_input(key="answers_name").input("again")
     next(button for button in at.button if button.label == "Start rating").click().run()
-    assert "Created again: 3 answers of wiki, rated by 3 people each." in words(at)
+    assert "Created again. Answers of wiki: 3. People who rate each answer: 3." in words(at)
 
 
 def test_without_ratings_the_page_says_so(open_page, words):

@@ -337,7 +337,9 @@ def test_agents_are_stopped_and_may_continue(open_page, words):
     at = open_page("runs", run="bot")
     at.button(key="stop_run").click().run()
     assert "Stopped bot and withdrew 1 pending check. No action of its agents may begin." in words(at)
-    assert [one.value for one in at.warning] == ["This run is stopped. To let its agents continue, open Maintenance."]
+    assert [one.value for one in at.warning] == [
+        "This run is stopped: its held actions get no review. To let its agents continue, open Maintenance."
+    ]
     assert waiting.look().reason == "cancelled"
     at.button(key="stop_run").click().run()
     assert "The agents of bot may continue." in words(at)

@@ -3,7 +3,7 @@
 import pytest
 
 from console.review.inbox import WaitingAgent
-from console.web.widgets.status import budget_meter_html, waiter_html
+from console.web.widgets.status import age, budget_meter_html, time_left, waiter_html
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,16 @@ def test_the_time_for_an_approval_ends_before_the_deadline_by_the_undo_time(pars
     assert [attributes["class"] for _tag, attributes in page.elements if "ia-wait" in attributes.get("class", "")] == (
         [] if state == "gone" else [f"ia-wait ia-wait-{state}"]
     )
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [
+        (0.5, "30 s"), (5.9, "5 min"), (59.99, "59 min"), (60, "1 h"), (114, "1 h 54 min"), (125.5, "2 h 5 min"),
+        (599, "9 h 59 min"), (614, "10 h"), (2_879, "47 h"), (2_880, "2 days"),
+    ],
+)  # fmt: skip
+def test_a_duration_says_the_minutes_that_matter(minutes, said):
+    assert age(int(minutes * 60_000)) == said
+    if minutes >= 60:
+        assert time_left(int(minutes * 60_000)) == said
