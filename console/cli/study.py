@@ -69,20 +69,8 @@ def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
         rows = [lifecycle.summary(session, study) for study in lifecycle.list_studies(session)]
-    columns = (
-        "study",
-        "status",
-        "comparison",
-        "conditions",
-        "tasks",
-        "trials",
-        "participants",
-        "joined",
-        "finished",
-        "people",
-        "people_finished",
-    )
-    emit_table(rows, columns, as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
+    columns = "study status comparison conditions tasks trials participants joined finished people people_finished"
+    emit_table(rows, columns.split(), as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
 
 
 @app.command("show", epilog="Example: inferact study show pilot --json")

@@ -141,20 +141,9 @@ def show_board(name: Name, as_json: Json = False) -> None:
         rows, design = [_row_document(row) for row in read_board(session, study)], lifecycle.design_of(study)
         pilot = read_pilot(session, study, design)
     columns = (
-        "code",
-        "kind",
-        "stage",
-        "condition",
-        "number",
-        "conditions",
-        "trial",
-        "decided",
-        "waiting",
-        "budget_left",
-        "completion_code",
-        "last_seen_at",
+        "code kind stage condition number conditions trial decided waiting budget_left completion_code last_seen_at"
     )
-    emit_table(rows, columns, as_json, empty="This study has no participants yet.")
+    emit_table(rows, columns.split(), as_json, empty="This study has no participants yet.")
     if pilot and not as_json:
         say(pilot.describe(design))
 
