@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime, timedelta
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
+from typing import overload
 
 from console.settings import LANGUAGES, settings
 
 COOKIE = "ia_language"
 """Name of the cookie for the language that a reader chose."""
 
-_ENGLISH = NullTranslations()
+_ENGLISH, _EPOCH = NullTranslations(), datetime(1970, 1, 1)
 _spoken: ContextVar[NullTranslations | None] = ContextVar("spoken", default=None)
 _visitors: list[Callable[[], str | None]] = []
 
@@ -37,6 +39,17 @@ def ngettext(singular: str, plural: str, number: int) -> str:
 def digits(number: int) -> str:
     """Format a whole number with the thousands separator of the reader's language."""
     return f"{number:,}".replace(",", _(","))
+
+
+@overload
+def iso(ms: int) -> str: ...
+@overload
+def iso(ms: int | None) -> str | None: ...
+def iso(ms: int | None) -> str | None:
+    """Format milliseconds since 1970 as ISO-8601 in UTC, such as `2026-01-31T12:00:00.000Z`; return None for None."""
+    if ms is None:
+        return None
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
 
 
 def quoted(text: str) -> str:

@@ -6,9 +6,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
 from shlex import quote
-from typing import Any, overload
+from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, func
@@ -20,6 +19,7 @@ from console.database import now_ms, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
+from console.language import iso as iso
 from console.runs import removal
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import Checkpoint, checkpoints
@@ -27,7 +27,6 @@ from storage import tables
 from storage.queue import Queue
 from storage.tables import RunKind
 
-_EPOCH = datetime(1970, 1, 1)
 _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
@@ -318,17 +317,6 @@ def share_of(share: float, non_halted: int) -> int:
 def withholds_items(run: tables.Run) -> bool:
     """Return whether the queue offers no item of the run: its agents are stopped, so they would use no decision."""
     return run.kind == RunKind.LIVE and run_options(run).stopped
-
-
-@overload
-def iso(ms: int) -> str: ...
-@overload
-def iso(ms: int | None) -> str | None: ...
-def iso(ms: int | None) -> str | None:
-    """Format milliseconds since 1970 as ISO-8601 in UTC, such as `2026-01-31T12:00:00.000Z`; return None for None."""
-    if ms is None:
-        return None
-    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
 
 
 def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:

@@ -19,7 +19,7 @@ from pyarrow.csv import CSVWriter, WriteOptions
 from pyarrow.parquet import ParquetWriter
 
 from console.errors import Unknown
-from console.runs import iso
+from console.language import iso
 
 Row = Sequence[Any]
 """A row: one value per column, None for an empty cell; writers ignore values past the last column."""
