@@ -52,6 +52,7 @@ ALLOWED = {
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
     # Told to researchers and to agents.
     "console/review/decision_details.py": {
+        "_place",  # to the agent
         *("set_reasons", "_check", "parse_question", "set_questions", "describe_marks", "list_marks"),
     },
     # What is wrong with an agent's own schema is told to agents.
