@@ -250,7 +250,7 @@ def _stop(run: tables.Run) -> None:
         if stopped
         else "A stop withdraws all pending checks. Agents that wait get the answer that they may not act."
     )
-    if st.button("Let agents continue" if stopped else "Stop this run", key="stop_run"):
+    if st.button("Let agents continue" if stopped else "Stop this run", key="continue_run" if stopped else "stop_run"):
         with refusals_shown():
             with writing() as session:
                 gone = maintenance.set_stopped(session, runs.get(session, run.name), not stopped, now_ms())

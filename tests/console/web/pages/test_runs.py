@@ -341,7 +341,7 @@ def test_agents_are_stopped_and_may_continue(open_page, words):
         "This run is stopped: its held actions get no review. To let its agents continue, open Maintenance."
     ]
     assert waiting.look().reason == "cancelled"
-    at.button(key="stop_run").click().run()
+    at.button(key="continue_run").click().run()
     assert "The agents of bot may continue." in words(at)
     assert not at.warning
     assert gate.ask("Refund order 2.", [], "refund(2)", task_id="2").look() is None
@@ -402,3 +402,4 @@ def test_without_a_model_the_page_names_the_setting_and_no_option_of_a_command(o
 def test_the_list_of_runs_counts_items_beyond_the_budget_apart(open_page, kettles):
     (table,) = [frame.value for frame in open_page("runs").dataframe if "Environments" in frame.value]
     assert (list(table["Pending"]), list(table["Beyond budget"])) == ([3], [1])
+    assert list(table)[-3:] == ["Pending", "Beyond budget", "Tags"]
