@@ -128,14 +128,8 @@ def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
     same = left.toggle(
         "Same tasks in every condition", key=start_at("same_tasks", draft["same_tasks"]), disabled=between
     )
-    hours = right.number_input(
-        "Wash-out between conditions (hours)",
-        0.0,
-        2_160.0,
-        step=1.0,
-        key=start_at("washout", draft["washout_hours"]),
-        disabled=between,
-    )
+    label, hours = "Wash-out between conditions (hours)", draft["washout_hours"]
+    hours = tables.measure(right, label, 2_160.0, "washout", hours, 1.0, disabled=between)
     return {"same_tasks": same and not between, "washout_hours": 0.0 if between else hours}
 
 
@@ -146,12 +140,14 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
     found = {
         "measure": choose(what, "Primary measure", WORDS["measures"], "measure", stated["measure"]),
         "correction": choose(how, "Correction", WORDS["corrections"], "correction", stated["correction"]),
-        "alpha": level.number_input("Alpha", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
-        "equivalence": margin.number_input(
+        "alpha": tables.measure(level, "Alpha", 0.5, "alpha", stated["alpha"], 0.01),
+        "equivalence": tables.measure(
+            margin,
             "Equivalence margin",
-            0.0,
             1.0,
-            key=start_at("equivalence", stated["equivalence"] or 0.0),
+            "equivalence",
+            stated["equivalence"] or 0.0,
+            0.01,
             help="The largest difference that counts as equivalent; 0 disables the equivalence test",
         )
         or None,

@@ -167,9 +167,7 @@ def pilot(given: Draft) -> Draft:
         count = st.number_input("People in the pilot", 0, 999, key=start_at("pilot", given["people"]), width=300)
         st.caption("No others join if the pilot exceeds a limit. An empty limit does not apply.")
         limits = {
-            name: column.number_input(
-                PILOT_LIMITS[name].capitalize(), 0.0, None, None, key=start_at(f"pilot-{name}", stated), step=step
-            )
+            name: measure(column, PILOT_LIMITS[name].capitalize(), None, f"pilot-{name}", stated, step, value=None)
             for column, (name, step) in zip(
                 st.columns(len(_STOPS), vertical_alignment="bottom"), _STOPS.items(), strict=True
             )
@@ -181,6 +179,12 @@ def pilot(given: Draft) -> Draft:
 def choose(place: DeltaGenerator, label: str, titles: Mapping[Any, str], field: str, value: Any) -> Any:
     """Draw a list of choices by their titles and return the selected choice."""
     return place.selectbox(label, list(titles), format_func=titles.__getitem__, key=start_at(field, value))
+
+
+def measure(place: Any, label: str, most: float | None, field: str, stated: Any, step: float, **look: Any) -> Any:
+    """Draw a field for a number of at least 0, without trailing zeros, and return the number."""
+    form = "%g" if isinstance(step, float) else None
+    return place.number_input(label, 0 * step, most, key=start_at(field, stated), step=step, format=form, **look)
 
 
 def consent(draft: Draft) -> Draft:
@@ -245,21 +249,11 @@ def checks(draft: Draft) -> Draft:
                 st.columns(len(WORDS["checks"]), vertical_alignment="bottom"), WORDS["checks"].items(), strict=True
             )
         }
-        counts["audited"] = st.number_input(
-            "Share of unflagged actions to review",
-            0.0,
-            1.0,
-            step=0.05,
-            key=start_at("checks-audited", draft["checks"]["audited"]),
-            width=300,
-        )
+        share, audited = "Share of unflagged actions to review", draft["checks"]["audited"]
+        counts["audited"] = measure(st, share, 1.0, "checks-audited", audited, 0.05, width=300)
         rest, undo = st.columns(2)
-        minutes = rest.number_input(
-            "Break between conditions (minutes)", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
-        )
-        seconds = undo.number_input(
-            "Time to undo (seconds)", 0.0, 600.0, step=1.0, key=start_at("undo", draft["undo_seconds"])
-        )
+        minutes = measure(rest, "Break between conditions (minutes)", 1_440.0, "break", draft["break_minutes"], 0.5)
+        seconds = measure(undo, "Time to undo (seconds)", 600.0, "undo", draft["undo_seconds"], 1.0)
     return {"checks": counts, "break_minutes": minutes, "undo_seconds": seconds}
 
 
@@ -281,17 +275,11 @@ def ending(draft: Draft) -> Draft:
         }
         st.caption("The analysis excludes participants beyond a limit. An empty limit excludes no one.")
         limits = {
-            rule: column.number_input(
-                RULES[rule].capitalize(),
-                0 * step,
-                None,
-                None,
-                key=start_at(f"exclusions-{rule}", draft["exclusions"][rule]),
-                step=step,
-            )
+            rule: measure(column, RULES[rule].capitalize(), None, f"exclusions-{rule}", stated, step, value=None)
             for column, (rule, step) in zip(
                 st.columns(len(_LIMITS), vertical_alignment="bottom"), _LIMITS.items(), strict=True
             )
+            for stated in [draft["exclusions"][rule]]
         }
     return {"debriefing": told, "exclusions": limits}
 
