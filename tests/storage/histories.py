@@ -298,7 +298,7 @@ def judge(url: str, folder: Path) -> Counter[str]:
             print(one["who"], one["act"], one["fell"])
         if one["act"] == "snapshot" and one.get("found"):
             found.update({f"snapshot: {name}": 1 for name in one["found"].split(", ")})
-    found["overlapping claims"] = _count_overlaps(acts)
+    found["overlapping claims"] = count_overlaps(acts)
     _compare_with_database(url, acts, found)
     return +found
 
@@ -322,7 +322,7 @@ def _is_done(one: dict[str, Any], *names: str) -> bool:
     return one["act"] in names and "ended" in one and "refused" not in one and "fell" not in one
 
 
-def _count_overlaps(acts: list[dict[str, Any]]) -> int:
+def count_overlaps(acts: list[dict[str, Any]]) -> int:
     """Pairs of spans in which two reviewers both had reason to believe that an item was theirs."""
     spans: dict[int, list[list[Any]]] = defaultdict(list)
     held: dict[tuple[int, str], list[Any]] = {}
@@ -344,7 +344,8 @@ def _count_overlaps(acts: list[dict[str, Any]]) -> int:
     for at_one in spans.values():
         at_one.sort()
         for place, (_, end, who) in enumerate(at_one):
-            overlaps += sum(other != who and start < end for start, _, other in at_one[place + 1 :])
+            # A claim that was answered only after its own lease had lapsed gave nobody a reason.
+            overlaps += sum(other != who and start < min(end, until) for start, until, other in at_one[place + 1 :])
     return overlaps
 
 

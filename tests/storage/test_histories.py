@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 from storage.check import check
 from storage.queue import Queue
 from tests.postgres import BOTH, BOTH_AT_LENGTH, NEEDED
-from tests.storage.histories import Hasty, Unpaid, finish, judge, playing
+from tests.storage.histories import Hasty, Unpaid, count_overlaps, finish, judge, playing
 
 LOOKED_AT = {"acts", "snapshots"}
 CAUGHT = {
@@ -36,6 +36,17 @@ def test_killed_processes_neither_lose_nor_double_anything(url, stock, tmp_path)
     assert {*found} == LOOKED_AT
     assert found["acts"] > 150
     assert check(url) == []
+
+
+def note(who, at, ended, **more):
+    return {"who": who, "act": "claim", "item_id": 1, "at": at, "ended": ended} | more
+
+
+def test_a_claim_that_was_answered_after_its_lease_had_lapsed_overlaps_with_none():
+    first = [note("a", 0, 1, lease_until_ms=300), note("a", 2, 3, act="decide")]
+    assert count_overlaps([*first, note("b", 4, 5, lease_until_ms=304)]) == 1
+    # The process waited for a processor from before the lease of `a` until after its own.
+    assert count_overlaps([note("b", -400, 5, lease_until_ms=-100), *first]) == 0
 
 
 # The judge reads notes and snapshots in the same way on both databases; one of them shows that it looks.
