@@ -95,18 +95,14 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
     stream = iter(lines)
     batch, size = [], 0
     for head, body in zip(stream, stream, strict=True):
-        batch.append(_prepared(head, body))
+        task, row = orjson.loads(head)
+        batch.append(Prepared(task, row, body[:-1].decode()))
         size += len(body)
         if len(batch) == _BATCH or size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _prepared(head: bytes, body: bytes) -> Prepared:
-    task, row = orjson.loads(head)
-    return Prepared(task, row, body[:-1].decode())
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> list[Prepared]:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from string import ascii_letters
 from typing import IO, Any
 
 import orjson
@@ -25,6 +26,8 @@ from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import is_thought
 
 _ANSWER = "respond("
+_CALLING = frozenset(ascii_letters) - frozenset("tTr")
+"""The letters with which neither a thought nor an answer begins."""
 _GUESSED_SHARE = 0.5
 """Minimum explained share of a reading if the file lacks the marks of the format."""
 _IN_MEMORY = 24 * 2**20
@@ -259,19 +262,26 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
     report, steps = spool.report, record.trajectory.steps
     report.trajectories += 1
     report.secrets = spool.masker.masked if spool.masker else 0
+    has_extra, pictures, plain = False, len(record.trajectory.pictures), 0
     for step in steps:
-        made, answered = count_acts(step.action)
-        report.calls += made
-        report.answers += answered
-        report.pictures += len(step.pictures)
-    report.pictures += len(record.trajectory.pictures)
+        action = step.action
+        if action[:1] in _CALLING and "\n" not in action:
+            plain += 1
+        else:
+            made, answered = count_acts(action)
+            report.calls += made
+            report.answers += answered
+        pictures += len(step.pictures)
+        has_extra = has_extra or bool(step.extra)
+    report.calls += plain
+    report.pictures += pictures
     for what, one in record.left_out.items():
         report.left_out.setdefault(what, LeftOut(one.line)).count += one.count
     for key, data in record.pictures.items():
         if key not in spool.places:
             spool.places[key] = (spool.pictures.seek(0, 2), len(data))
             spool.pictures.write(data)
-    if decided := list_imported_decisions(steps):
+    if has_extra and (decided := list_imported_decisions(steps)):
         spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
 
 

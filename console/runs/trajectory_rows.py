@@ -132,9 +132,10 @@ TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
     """Return the number of executed critical actions, including failed actions."""
-    refused = environment(record.environment).not_executed
-    found = ((step, checkpoints.count_critical(step.action, patterns)) for step in record.steps)
-    return sum(count for step, count in found if count and not step.observation.lstrip().startswith(refused or ("\0",)))
+    refused = environment(record.environment).not_executed or ("\0",)
+    found = [record.steps[at] for at in checkpoints.find_critical([step.action for step in record.steps], patterns)]
+    ran = (step.action for step in found if not step.observation.lstrip().startswith(refused))
+    return sum(checkpoints.count_critical(action, patterns) for action in ran)
 
 
 def task_spec(task: tables.Task) -> TaskSpec:

@@ -72,7 +72,9 @@ class Step:
             record["speaker"] = self.speaker
         if self.pictures:
             record["pictures"] = [asdict(picture) for picture in self.pictures]
-        return record | ({"extra": dict(self.extra)} if self.extra else {})
+        if self.extra:
+            record["extra"] = dict(self.extra)
+        return record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -77,25 +77,28 @@ def is_thought(action: str) -> bool:
 
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
     """Return whether a pattern matches the action, the name of a call in it, or one of its arguments."""
+    return bool(find_critical((action,), patterns))
+
+
+def find_critical(actions: Iterable[str], patterns: Sequence[str]) -> list[int]:
+    """Return the indices of the critical actions."""
     words, matcher = _matcher(tuple(patterns))
-    if (
-        action.isascii()
-        and ("\\" not in action or not _ESCAPED.search(action))
-        and not _holds_words(action.lower(), words)
-    ):
-        return False
-    return any(matcher.fullmatch(text) for text in _faces(action))
-
-
-def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
-    # Called for every imported action; generators would take twice the time.
-    for every in words:
-        for word in every:
-            if word not in lowered:
-                break
-        else:
-            return True
-    return False
+    found = []
+    # All actions of an import pass here; a further call for each would take most of the time.
+    for index, action in enumerate(actions):
+        if action.isascii() and ("\\" not in action or not _ESCAPED.search(action)):
+            lowered = action.lower()
+            for every in words:
+                for word in every:
+                    if word not in lowered:
+                        break
+                else:
+                    break
+            else:
+                continue
+        if any(matcher.fullmatch(text) for text in _faces(action)):
+            found.append(index)
+    return found
 
 
 def find_unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
@@ -106,9 +109,7 @@ def find_unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
 
 
 def count_critical(action: str, patterns: Sequence[str]) -> int:
-    """Return the number of critical calls in the action; an action that is critical only as a whole counts once."""
-    if not is_critical(action, patterns):
-        return 0
+    """Return the number of critical calls in a critical action; one that is critical only as a whole counts once."""
     lines = action.splitlines()
     several = len(lines) > 1 and len(read_action(action)) > 1
     return max(1, sum(is_critical(line, patterns) for line in lines)) if several else 1
@@ -119,8 +120,7 @@ def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool =
     steps = trajectory.steps
     found = [
         checkpoint_at(trajectory, index, CheckpointKind.ACTION)
-        for index, step in enumerate(steps)
-        if is_critical(step.action, patterns)
+        for index in find_critical((step.action for step in steps), patterns)
     ]
     if pending_action(trajectory) is not None:
         found.append(checkpoint_at(trajectory, len(steps), CheckpointKind.ACTION))

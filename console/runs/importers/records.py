@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.environments import environment
 from console.trajectory import Trajectory
-from console.trajectory.checkpoints import is_critical
+from console.trajectory.checkpoints import find_critical
 
 Progress = Callable[[int], None]
 """A callback that receives the number of bytes read so far."""
@@ -112,6 +112,5 @@ class Importer:
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
     """Return the trajectory with its critical action, if any: the last that its environment or `further` marks."""
     patterns = (*environment(trajectory.environment).critical, *further)
-    actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
-    action = next(actions, None) if patterns else None
-    return trajectory if action is None else replace(trajectory, critical_action=action)
+    found = find_critical([step.action for step in trajectory.steps], patterns) if patterns else []
+    return replace(trajectory, critical_action=trajectory.steps[found[-1]].action) if found else trajectory

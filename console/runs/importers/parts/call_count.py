@@ -70,14 +70,6 @@ class CallsTold:
     empty_answers: int = 0
     """Number of answers to the user imported without text."""
 
-    def names_of_lost(self) -> str:
-        """Return the names of tools with lost calls, joined by commas."""
-        return ", ".join(self.lost_names)
-
-    def names_of_doubled(self) -> str:
-        """Return the names of tools with calls read twice, joined by commas."""
-        return ", ".join(self.doubled_names)
-
 
 @dataclass(slots=True)
 class _Told:
@@ -124,10 +116,6 @@ class CallCount:
         name = _last_name(name)
         self.by_name[name] += 1
         self.read[_key(name, given) & (_SLOTS - 1)] += 1
-
-    def add_read_text(self, line: str) -> None:
-        """Count one line of an action as a call without readable arguments."""
-        self.total_read += 1
 
     def begin_record(self) -> None:
         """Begin a record of the source: one line, or one element of a list."""
@@ -205,10 +193,6 @@ class CallCount:
                 self.total_least += 1
                 self.least_by_name[told.name] += 1
 
-    def tell_written(self, text: str) -> None:
-        """Count a call that the source holds as text."""
-        self.written.add(hash(text.strip()))
-
     def told(self) -> CallsTold:
         """Return the numbers of counted and imported calls, with the lost, doubled and changed calls."""
         found = CallsTold(read=self.total_read, least=max(self.total_least, len(self.written)), most=self.total_most)
@@ -269,7 +253,7 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
     if key is None and not (is_typed and "toolId" in value):
         return None
     given = held.get(key or "")
-    given = _unfolded(given) if isinstance(given, str) else given
+    given = unfold(given) if isinstance(given, str) else given
     is_named = is_typed or "toolCallId" in value
     if not is_named and held is value and (key in _VAGUE or not isinstance(given, dict)):
         return None
@@ -301,8 +285,9 @@ def _has_id(value: Mapping[str, Any]) -> str | None:
     return next((value[key] for key in _IDS if isinstance(value.get(key), str) and value[key]), None)
 
 
-def _unfolded(text: str) -> Any:
-    if text.lstrip()[:1] in ("{", "["):
+def unfold(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself."""
+    if text.lstrip()[:1] in {*'{["-0123456789'}:
         try:
             return orjson.loads(text)
         except orjson.JSONDecodeError:
@@ -312,10 +297,10 @@ def _unfolded(text: str) -> Any:
 
 def _key(name: str, given: Any) -> int:
     if isinstance(given, str):
-        given = _unfolded(given)
+        given = unfold(given)
     while isinstance(given, dict) and len(given) == 1:
         (key, inner), *_ = given.items()
-        inner = _unfolded(inner) if isinstance(inner, str) else inner
+        inner = unfold(inner) if isinstance(inner, str) else inner
         if key not in ARGUMENT_NAMES or not isinstance(inner, (dict, str)):
             break
         given = inner

@@ -17,7 +17,7 @@ import orjson
 from console.errors import UnreadableFile
 from console.language import counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
-from console.runs.importers.parts.explained import Explained
+from console.runs.importers.parts.explained import WHOLE, Explained
 from console.runs.importers.parts.plain_values import plain_values
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
@@ -127,9 +127,9 @@ class Coverage:
     def fault(self, format: str) -> str:
         """Return the reason to refuse this reading, or "" if the reading is complete enough."""
         if self.calls.lost:
-            return f"{self.calls.lost} of {self.calls.least} calls were not read ({self.calls.names_of_lost()})."
+            return f"{self.calls.lost} of {self.calls.least} calls were not read ({', '.join(self.calls.lost_names)})."
         if self.calls.doubled:
-            return f"{self.calls.doubled} calls were read twice ({self.calls.names_of_doubled()})."
+            return f"{self.calls.doubled} calls were read twice ({', '.join(self.calls.doubled_names)})."
         if self.messages:
             return f"Messages were not read: {list_fields(self.messages)}."
         floor = FLOORS.get(format, _FLOOR)
@@ -268,7 +268,7 @@ class _Source:
         by_agent = holder is None or holder.get("role", "assistant") == "assistant"
         for form in self.written:
             if by_agent and form.at.search(at.path) and len(calls := form.call.findall(text)) == 1:
-                self.calls.tell_written(calls[0])
+                self.calls.written.add(hash(calls[0].strip()))
 
     def _is_read(self, text: str, at: _Field) -> bool:
         bits = self.explained.lines
@@ -280,7 +280,13 @@ class _Source:
         bits, extra = self.explained.lines, self.explained.extra
         mask = len(bits) * 8 - 1
         read = kept = blank = 0
-        for line in text.split("\n") if "\n" in text else (text,):
+        lines: Iterable[str] = (text,)
+        if "\n" in text:
+            place = (hash(text) ^ WHOLE) & mask
+            if bits[place >> 3] & (1 << (place & 7)) and not text.isspace():
+                return len(text) + 1, 0
+            lines = text.split("\n")
+        for line in lines:
             stripped = line.strip()
             if not stripped:
                 blank += len(line) + 1

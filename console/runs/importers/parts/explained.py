@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.call_count import CallCount
+from console.runs.importers.parts.call_count import CallCount, unfold
 from console.runs.importers.records import CONTEXT, Found
 from console.trajectory import Trajectory
 
 _BITS = 2**26
+WHOLE = 0x5BD1E995
+"""What tells the bit of a text of several lines from those of its lines."""
 _BROKEN = re.compile(r"([\w.:/-]+)\((.*)\)\Z")
 """A call whose arguments are not a JSON object, such as a call that a model wrote incorrectly."""
 
@@ -58,9 +60,9 @@ class Explained:
                     continue
             _mark_text(line, self.lines)
             if call := _BROKEN.match(line):
-                self.calls.add_read(call[1], _text_or_json(call[2]))
+                self.calls.add_read(call[1], unfold(call[2]))
             elif line.strip():
-                self.calls.add_read_text(line)
+                self.calls.total_read += 1
 
     def _keep(self, one: Trajectory) -> None:
         held = [one.extra, one.gold, one.source, *(step.extra for step in one.steps if step.extra)]
@@ -70,18 +72,15 @@ class Explained:
                 _mark_value(value, self.extra)
 
 
-def _text_or_json(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-
-
 def _mark_text(text: str, bits: bytearray) -> None:
     if not text:
         return
     mask = len(bits) * 8 - 1
-    for line in text.split("\n") if "\n" in text else (text,):
+    lines: Iterable[str] = (text,)
+    if "\n" in text:
+        lines, place = text.split("\n"), (hash(text) ^ WHOLE) & mask
+        bits[place >> 3] |= 1 << (place & 7)
+    for line in lines:
         line = line.strip()
         if line:
             place = hash(line) & mask

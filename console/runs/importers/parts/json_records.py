@@ -58,7 +58,7 @@ def _paths(text: str) -> Iterator[str]:
             if key is None:
                 return
             position = key.end()
-            trail[-1] = f".{json.loads(key[1])}"
+            trail[-1] = "." + (json.loads(key[1]) if "\\" in key[1] else key[1][1:-1])
             yield "".join(trail[:_DEPTH])
         value = _VALUE.match(text, position)
         if value is None:
@@ -161,19 +161,23 @@ class _Scan:
         return bool(chunk)
 
     def _tokens(self) -> Iterator[tuple[int, bytes]]:
+        depth = self.depth
         for match in _TOKEN.finditer(self.buffer, self.position):
             start, end = match.span()
             kind = self.buffer[start]
-            if kind == _QUOTE and end - start == 1:
-                self.position = start
-                return
+            if kind == _QUOTE:
+                if end - start == 1:
+                    self.position = start
+                    return
+                if self.reading and self.level > depth:
+                    continue
             if self.ended:
                 raise self._garbled(start)
-            if self.inside and self.level == self.depth and not self._begin(start, closing=kind in b"}]"):
+            if self.inside and self.level == depth and not self._begin(start, closing=kind in b"}]"):
                 self.inside = False
             self.level += 1 if kind in _OPENING else -1 if kind != _QUOTE else 0
-            self.ended = self.level < 0 or (self.level == 0 and self.depth > 0)
-            if self.reading and self.level == self.depth:
+            self.ended = self.level < 0 or (self.level == 0 and depth > 0)
+            if self.reading and self.level == depth:
                 line, value = self.line, self.buffer[self.kept : end]
                 self._keep(end)
                 self.reading = False
@@ -215,7 +219,7 @@ class _Scan:
         return UnreadableFile(str(self.path), _GARBLED, self.line + self.buffer.count(b"\n", self.kept, position))
 
 
-HEAD_BYTES, _LONG_HEAD_BYTES = 2**16, 2**23
+HEAD_BYTES, LONG_HEAD_BYTES = 2**16, 2**23
 
 
 def outlines(path: Path) -> Iterator[frozenset[str]]:
@@ -224,7 +228,7 @@ def outlines(path: Path) -> Iterator[frozenset[str]]:
         head = stream.read(HEAD_BYTES)
         yield outline(head.removeprefix(BOM))
         if len(head) == HEAD_BYTES:
-            yield outline((head + stream.read(_LONG_HEAD_BYTES - HEAD_BYTES)).removeprefix(BOM))
+            yield outline((head + stream.read(LONG_HEAD_BYTES - HEAD_BYTES)).removeprefix(BOM))
 
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
