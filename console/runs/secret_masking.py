@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from console.auth.kept_secrets import load_secret
 from console.trajectory import Trajectory, from_dict
+from console.trajectory.strict_yaml import Pattern, read_data
 
 _KEY = "masks.secret"
 _MASK = "[masked"
@@ -48,8 +50,8 @@ class _Kind:
 
     name: str
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
-    bare: re.Pattern[str] | None = None
+    pattern: Pattern
+    bare: Pattern | None = None
 
     def may_be_in(self, body: str, lowered: str, hint: str) -> bool:
         """Return whether a JSON text may contain such a secret; `lowered` is the text in lower case."""
@@ -63,79 +65,7 @@ class _Kind:
         return False
 
 
-_WORD = r"(?<![A-Za-z0-9])"
-_QUOTED = (
-    r"(?:\"(?P<double>(?:[^\"\\\n]|\\.){4,256})\"|\\+\"(?P<escaped>[^\"\\\n]{4,256})\\+\"|"
-    r"\\*'(?P<single>[^'\\\n]{4,256})\\*')"
-)
-_BARE = r"(?P<secret>[^\s\"'`,;&|()\[\]{}<>\\]{5,256}+(?<![.:!?]))(?![(\[{<])"
-
-
-def _word(name: str, hints: tuple[str, ...], shape: str) -> _Kind:
-    """Return a kind of secrets that begin at the start of a word and contain no character that JSON escapes."""
-    return _Kind(name, hints, re.compile(_WORD + shape), re.compile(shape))
-
-
-_KINDS = (
-    _Kind(
-        "private-key",
-        ("-----begin",),
-        re.compile(
-            r"(?P<secret>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*))",
-            re.DOTALL,
-        ),
-    ),
-    _word(
-        "key",
-        (
-            *("sk-", "sk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
-            *("xox", "aiza", "ya29."),
-            *("hf_", "gsk_", "npm_", "pypi-", "sg.", "whsec_", "lsv2_", "nvapi-", "xai-", "tvly-", "dop_v1_"),
-        ),
-        (
-            r"(?P<secret>sk-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|"
-            r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|"
-            r"AIza[\w-]{35}|ya29\.[\w-]{20,}|hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{36}|"
-            r"pypi-[\w-]{40,}|SG\.[\w-]{16,}\.[\w-]{16,}|whsec_[\w+/=-]{20,}|lsv2_[a-z]{2}_\w{20,}|nvapi-[\w-]{20,}|"
-            r"xai-[\w-]{20,}|tvly-[\w-]{16,}|dop_v1_[a-f0-9]{30,})"
-        ),
-    ),
-    _word("aws-key", ("akia", "asia", "abia", "acca"), r"(?P<secret>A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
-    _word("jwt", ("eyj",), r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*)"),
-    _Kind(
-        _ANY,
-        ("bearer", "authorization"),
-        re.compile(
-            _WORD + r"(?:bearer|authorization\\*[\"']?[ \t]*[:=][ \t]*\\*[\"']?(?:basic|token))[ \t]+"
-            r"(?P<secret>[\w.~+/=-]{12,})",
-            re.IGNORECASE,
-        ),
-    ),
-    _Kind(
-        _ANY,
-        ("://",),
-        re.compile(r"://[^\s/:@\"'<>]{0,64}:(?!\[masked|[$<{*%])(?P<secret>[^\s/@\"'<>]{2,256})@(?=[\w\[])"),
-    ),
-    _Kind(
-        _ANY,
-        ("--pass", "--token", "--api-key", "--secret", "--access-key"),
-        re.compile(
-            r"--(?:password|passwd|token|api-key|secret|access-key)(?:=|[ \t]+)[\"']?(?P<secret>[^\s\"'`]{6,256})",
-            re.IGNORECASE,
-        ),
-    ),
-    _Kind(
-        _ANY,
-        ("password", "passwd", "passphrase", "pwd", "secret", "key", "token", "credential"),
-        re.compile(
-            r"(?P<name>password|passwd|passphrase|pwd|secret|key|token|credentials?)\\*[\"']?[ \t]*"
-            rf"(?::=|=>|=(?!=)|:(?!:))[ \t]*(?:{_QUOTED}|{_BARE})",
-            re.IGNORECASE,
-        ),
-        re.compile(r"[a-z]+(?:\\+t|[\\\"' \t])*[:=]", re.IGNORECASE),
-    ),
-)
+_KINDS = read_data(files(__package__) / "secrets.yaml", tuple[_Kind, ...])
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
 _RUN_CLASS = bytes.maketrans(

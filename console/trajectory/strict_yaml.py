@@ -7,11 +7,12 @@ keys, unknown fields and endless aliases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from difflib import get_close_matches
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
 import yaml
@@ -51,6 +52,12 @@ def _to_range(value: object) -> range:
         raise ValueError("must be [first, below] or [first, below, step]") from None
 
 
+def _join(parts: object) -> str:
+    return parts if isinstance(parts, str) else "".join(map(_join, cast("Sequence[object]", parts)))
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_join)]
+"""A regular expression written as one text or as a list of its parts."""
 Words = Annotated[frozenset[str], BeforeValidator(_to_words)]
 """A set of words written as one text."""
 Bounds = Annotated[range, BeforeValidator(_to_range)]

@@ -21,16 +21,16 @@ from console.runs.importers.parts.conversation import (
     Turn,
     entry_of,
     restore_export,
-    with_written_calls,
 )
 from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import json_records, objects, read_required_list
+from console.runs.importers.parts.json_records import BASES, json_records, objects, outlines, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import RESULT_FIELDS, read_result, trial_of
+from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, number_of, read_result, trial_of
+from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 
-_IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
-_LISTS = ("messages", "items", "history", "conversation", "contents")
+_IDS = ("id", "task_id", "instance_id", "custom_id", "conversation_id", "thread_id", "session_id")
+_LISTS = ("messages", "items", "history", "conversation", "contents", "events")
 _TOOLS = ("tools", "functions")
 _EXPORTED = ("opening", "outcome")
 """Further record fields in the console's own exports."""
@@ -46,9 +46,14 @@ def conversations(
     name: str, marks: tuple[tuple[str, ...], ...], path: Path, progress: Progress | None = None
 ) -> Iterator[Entry]:
     """Yield the conversations of a file, one per record; raise UnreadableFile if a record has no messages."""
+    scaled = _scaled(path, marks)
     for record in json_records(path, progress, *marks):
         intake = Intake(path, record.line, name)
         fields = plain_object(record.value)
+        result = read_result(fields, scaled)
+        if "label" not in result[1]:
+            for key in result[1]:
+                intake.leave_out(f"value of {key} (neither success nor failure, kept)")
         messages = record.value if isinstance(record.value, list) else _messages(fields, intake)
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal(
@@ -63,7 +68,7 @@ def conversations(
             intake,
             read_turns(messages, intake),
             next((as_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
-            read_result(fields),
+            result,
             instruction=fields.get("instruction"),
             environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
             trial=trial_of(fields.get("trial")),
@@ -71,6 +76,13 @@ def conversations(
             tools=_offered(fields),
         )
         yield restore_export(entry, told)
+
+
+def _scaled(path: Path, marks: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """Return the fields of results with a value below 0 or above 1 in this file, for which 1 may not mean success."""
+    names = [name for name in SCALED if any(f"{base}.{name}" in paths for paths in outlines(path) for base in BASES)]
+    told = (plain_object(record.value) for record in json_records(path, None, *marks)) if names else ()
+    return frozenset(name for one in told for name in names if not 0 <= (number_of(one.get(name)) or 0) <= 1)
 
 
 def _holds_items(value: object) -> bool:
@@ -209,8 +221,11 @@ OPENAI = _importer(
     "openai-messages",
     "Conversations as OpenAI messages",
     ((".messages[].role",), ("[].role",), (".messages[].content",), (".messages[].tool_calls",)),
-    # Requests with their answers, what a batch gives back, and Gemini's contents.
-    (*((".response.body.choices",), (".choices[].message",)), *((".request.messages[].role",), (".contents[].parts",))),
+    # Requests with their answers, what a batch gives back, Gemini's contents, and the events of Google's ADK.
+    (
+        *((".response.body.choices",), (".choices[].message",), (".request.messages[].role",)),
+        *((".contents[].parts",), (".events[].content.parts",)),
+    ),
     written=WrittenCalls(
         re.compile(r"(?:^|\.|\])(?:content|text)$"),
         re.compile(r"(<function=[\w.-]+>\s*(?:<parameter=.*?|)</function>)", re.DOTALL),

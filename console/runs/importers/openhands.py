@@ -36,6 +36,8 @@ _ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message"
 """Event fields that are not arguments; older files write the arguments beside these fields."""
 _EVENT = frozenset({"action", "observation", "kind"})
 _NAME_OF_ACTION = re.compile(r"[\w.:/-]+")
+_MCP = "call_tool_mcp"
+"""The action that calls the tool of a server; its arguments hold the tool's name and arguments."""
 _BY = "the user of the session"
 _LIMITS = ("iteration", "stuck", "limit", "budget")
 
@@ -125,7 +127,9 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
     if name == "finish" and source != "user":
         yield Turn(AGENT, _last_words(args, event), number=number)
         return
-    arguments = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
+    arguments: Any = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
+    if name == _MCP and word(args.get("name")):
+        name, arguments = args["name"], args.get("arguments")
     call = LoggedCall(name, arguments, str(event.get("id", "")), _facts(args))
     if source == "agent" or source is None:
         thought = word(args.get("thought")) if name != "think" else ""

@@ -49,6 +49,8 @@ _OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion", "gcp.vertex
 _OF_AGENTS = ("pydantic_ai.all_messages", "all_messages_events")
 _WHOLE_ASKED = ("gcp.vertex.agent.llm_request", "mlflow.spanInputs")
 _WHOLE_GIVEN = ("gcp.vertex.agent.llm_response", "mlflow.spanOutputs")
+_ROOT_ASKED = ("mlflow.spanInputs", "input.value", "traceloop.entity.input")
+_ROOT_GIVEN = ("mlflow.spanOutputs", "output.value", "traceloop.entity.output")
 _MLFLOW = {"CHAT_MODEL": "LLM"}
 _IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
@@ -74,9 +76,11 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
     facts = [(one, _attributes(one.value)) for one in records]
     agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
     read_spans = [_span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)]
+    root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
     if not any(span and span.kind == MODEL_SPAN for span in read_spans):
         read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
-    root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
+        if not any(span and span.kind == MODEL_SPAN for span in read_spans):
+            read_spans += _exchange(facts, root)
     extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
     last = facts[-1][1].get(f"{_OWN}observation")
     if last and read_spans[-1] is not None and read_spans[-1].kind == MODEL_SPAN:
@@ -137,6 +141,7 @@ def _plain_span(span: Mapping[str, Any]) -> dict[str, Any]:
         "parentSpanId": held.get("parent_span_id") or held.get("parent_id"),
         "name": held.get("name"),
         "startTimeUnixNano": held.get("start_time_unix_nano") or held.get("start_time"),
+        "endTimeUnixNano": held.get("end_time_unix_nano") or held.get("end_time"),
         "status": {
             "code": 2 if "ERROR" in str(code) else 0,
             "message": status.get("message") or status.get("description") or span.get("status_message"),
@@ -252,6 +257,18 @@ def _conversation(record: Record, told: Mapping[str, Any], number: int) -> Logge
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
     known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": record.line}
     return LoggedSpan(MODEL_SPAN, "", start, given=held, **known) if held else None
+
+
+def _exchange(facts: Sequence[tuple[Record, Mapping[str, Any]]], root: Mapping[str, Any]) -> list[LoggedSpan]:
+    """Return what the root span of a trace without model spans was asked and, at its end, what it answered."""
+    number, (one, told) = next((number, fact) for number, fact in enumerate(facts, 1) if fact[0].value is root)
+    if (told.get("openinference.span.kind") or _kind(told)) not in _HOLDING:
+        return []
+    start, end = (str(root.get(f"{name}TimeUnixNano") or "").zfill(20) for name in ("start", "end"))
+    known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": one.line}
+    asked, given = (unpack_json(first_of(told, names)) for names in (_ROOT_ASKED, _ROOT_GIVEN))
+    spans = [LoggedSpan(MODEL_SPAN, "", start, asked=asked, **known)] if asked else []
+    return [*spans, LoggedSpan(MODEL_SPAN, "", max(start, end), given=given, **known)] if given else spans
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:

@@ -8,21 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import (
-    AGENT,
-    COMMANDS,
-    SYSTEM,
-    TOOL,
-    USER,
-    LoggedCall,
-    Turn,
-    entry_of,
-    first_words,
-)
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
 from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records, objects, read_required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import read_resolved_result
+from console.runs.importers.parts.written_calls import COMMANDS
 from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, WrittenCalls
 from console.trajectory import Outcome
 

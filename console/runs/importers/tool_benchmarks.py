@@ -83,17 +83,18 @@ def _answers(result: Any, intake: Intake) -> Iterator[tuple[str, tuple[LoggedCal
         if not calls and result.lstrip().startswith("["):
             intake.leave_out("answer that looks like calls and cannot be read")
         yield "" if calls else result, calls
-    elif isinstance(result, list) and result and all(_is_native(one) for one in result):
+    elif (
+        isinstance(result, list)
+        and result
+        and all(isinstance(one, dict) for one in result)
+        and all(isinstance(given, (str, dict)) for one in result for given in one.values())
+    ):
         yield "", tuple(LoggedCall(name, given) for one in result for name, given in one.items())
     elif isinstance(result, list):
         for one in result:
             yield from _answers(one, intake)
     else:
         intake.leave_out("answer that is not a list of calls")
-
-
-def _is_native(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(given, (str, dict)) for given in value.values())
 
 
 def _python_calls(text: str) -> Iterator[LoggedCall]:

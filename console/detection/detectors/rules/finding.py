@@ -11,11 +11,10 @@ from importlib.resources import files
 from console.environments.evidence import Evidence
 from console.environments.webshop.purchase import EXACT, LEFT_OUT, PRICE_SHOWN
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
-from console.trajectory.strict_yaml import read_data
+from console.trajectory.strict_yaml import Pattern, read_data
 from console.trajectory.terms import Term, lowered, mentions
 
-_WRITTEN = read_data(files(__package__) / "patterns.yaml", dict[str, tuple[str, ...]])
-PATTERNS = {name: re.compile("".join(parts)) for name, parts in _WRITTEN.items()}
+PATTERNS = read_data(files(__package__) / "patterns.yaml", dict[str, Pattern])
 """The regular expressions of the checks, by file and name."""
 NOT_FOUND = Quote("", -1, -1)
 """The quote of a text that the checkpoint does not contain; a line with this quote is never verified."""

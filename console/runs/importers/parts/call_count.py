@@ -22,15 +22,8 @@ SOURCE_ROLES = frozenset({"role", "from", "speaker", "sender"})
 """The keys for the speaker of a message."""
 _SLOTS = 2**17
 _NAMES = (
-    "name",
-    "tool_name",
-    "toolName",
-    "function_name",
-    "functionName",
-    "tool",
-    "function",
-    "recipient_name",
-    "toolId",
+    *("name", "tool_name", "toolName", "function_name", "functionName", "tool", "function"),
+    *("recipient_name", "toolId"),
 )
 _INNER = ("function", "functionCall", "function_call", "toolUse")
 _NAMED = frozenset({*_NAMES, *_INNER, "toolCallId"})

@@ -6,47 +6,20 @@ model's text, in the forms of Hermes, Qwen, Llama and ReAct prompts, and convert
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-import orjson
-
-from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.intake import Intake, word
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Label, Outcome, Picture, Step, Trajectory, call_action
-from console.trajectory.calls import read_arguments, read_object
-from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, read_call, respond_action
+from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action
 from console.trajectory.tools import read_schemas
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
 _SILENT = "The assistant says nothing in this conversation, so there is nothing to review"
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
-_NAMED = re.compile(
-    r"<function=([\w.-]+)>\s*(\{.*?\}|(?:<parameter=[\w.-]+>.*?</parameter>\s*)*)\s*(?:</function>|\Z)", re.DOTALL
-)
-_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
-_REACT = re.compile(
-    r"^Action:[ \t]*([\w.\- :/]{1,80}?)[ \t]*\n+Action Input:[ \t]*(.*?)[ \t]*(?=\n(?:Observation|Thought|Action):|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
-_MAY_HOLD = re.compile(r"<tool_call>|<function=|^Action Input:", re.MULTILINE)
-_AS_TAGS = re.compile(
-    r"<(execute_command|read_file|write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|list_files|"
-    r"search_files|list_code_definition_names|browser_action|use_mcp_tool|access_mcp_resource|ask_followup_question|"
-    r"attempt_completion|new_task|switch_mode|codebase_search)>\s*<\w+>"
-)
-"""Calls in the text of an answer, in the tag format of Cline and Roo Code."""
-_COMMAND = re.compile(r"^```\w*(?:bash|shell|sh|zsh|powershell)\w*[ \t]*\n", re.MULTILINE)
-"""A block with a command, the form of agents that have a shell and no tools."""
-COMMANDS = "command in a code block (it stays in the text)"
-_FEW_COMMANDS = 2
-_JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
-_THOUGHT = re.compile(r"\A\s*Thought:\s*")
-_OBSERVED = re.compile(r"\A\s*(?:Observation:|OBSERVATION:|EXECUTION RESULT of \[[^\]\n]*\]:|<tool_response>)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +30,12 @@ class LoggedCall:
     arguments: Any = None
     id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    """The action in the agent's own words, or "" if the name and the arguments form the action."""
 
     @property
     def action(self) -> str:
-        return call_action(self.name, self.arguments)
+        return self.text or call_action(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,88 +74,6 @@ def join_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
             yield turn
     if waiting is not None:
         yield waiting
-
-
-def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
-    """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
-
-    Count an unreadable call, and each command of an agent without calls, as left out. Leave their text unchanged.
-    """
-    waiting = has_calls = False
-    commands = 0
-    for turn in turns:
-        if turn.role == AGENT and not turn.calls:
-            if calls := read_written_calls(turn.text):
-                turn = replace(turn, text="", calls=calls)
-            elif _MAY_HOLD.search(turn.text):
-                turn = _with_calls_of_text(turn, intake)
-            for name in _AS_TAGS.findall(turn.text):
-                intake.leave_out(f"call of {name} written as tags (it stays in the text)")
-        if turn.role == USER and waiting and _OBSERVED.match(turn.text):
-            text = _OBSERVED.sub("", turn.text).removesuffix("</tool_response>").rstrip()
-            yield replace(turn, role=TOOL, text=text)
-            continue
-        waiting = turn.role == AGENT and any(not call.id for call in turn.calls)
-        has_calls = has_calls or bool(turn.calls)
-        commands += turn.role == AGENT and len(_COMMAND.findall(turn.text)) == 1
-        yield turn
-    if commands >= _FEW_COMMANDS and not has_calls:
-        intake.leave_out(COMMANDS, commands)
-
-
-def read_written_calls(text: str) -> tuple[LoggedCall, ...]:
-    """Return the calls of a text that consists only of calls as JSON objects with a type or a function, else ()."""
-    if text[:1] not in ("{", "[") or _JSON_CALL.search(text) is None:
-        return ()
-    try:
-        held = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return ()
-    listed = held if isinstance(held, list) else [held]
-    calls = [read_call(one) for one in listed if isinstance(one, dict) and _is_written_call(one)]
-    if not calls or len(calls) != len(listed) or None in calls:
-        return ()
-    ids = [next((one[key] for key in ("id", "call_id", "tool_call_id") if word(one.get(key))), "") for one in listed]
-    return tuple(LoggedCall(*call, id) for call, id in zip(calls, ids, strict=True) if call is not None)
-
-
-def _is_written_call(one: Mapping[str, Any]) -> bool:
-    if isinstance(one.get("function"), dict):
-        return "name" in one["function"] and "arguments" in one["function"]
-    return word(one.get("type")) in ("function", "function_call", "tool_call", "tool_use") and "name" in one
-
-
-def _with_calls_of_text(turn: Turn, intake: Intake) -> Turn:
-    calls: list[LoggedCall] = []
-
-    def taken(match: re.Match[str]) -> str:
-        if calls and not match[1]:
-            return ""
-        call = _written_call(match)
-        if call is None:
-            intake.leave_out("call written in a text that cannot be read")
-            return match[0]
-        calls.append(call)
-        return ""
-
-    text = turn.text
-    for form in (_NAMED, _TAGGED, _REACT):
-        text = form.sub(taken, text)
-    return replace(turn, text=_THOUGHT.sub("", text).strip() if calls else text, calls=tuple(calls))
-
-
-def _written_call(match: re.Match[str]) -> LoggedCall | None:
-    if match.re is _NAMED and match[2][:1] != "{":
-        return LoggedCall(match[1], dict(_PARAMETER.findall(match[2])))
-    if match.re is not _TAGGED:
-        given = read_arguments(match[2])
-        return LoggedCall(match[1].strip(), {"input": match[2]} if given is None else given)
-    try:
-        held = plain_object(orjson.loads(match[1]))
-    except orjson.JSONDecodeError:
-        return None
-    call = read_object({"arguments": None} | (plain_object(held.get("function")) or held))
-    return LoggedCall(call.name, call.arguments) if call else None
 
 
 def entry_of(

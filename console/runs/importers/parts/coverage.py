@@ -7,6 +7,7 @@ This module reads the source a second time, as plain JSON or text lines, without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,8 @@ _MOST_FIELDS = 256
 _MOST_SHORT = 4_096
 _SHOWN = 3
 _BLOB = 400
+_TAGS, _EMBEDDED = re.compile(r"<[^<>]*>"), re.compile(r"\{.*\}", re.DOTALL)
+"""The tags around the parts of a call in a text, and a call in a text as a JSON object."""
 _FEW = 1_000
 """Minimum number of characters in a file for a check of its share."""
 _PAIR = frozenset({"key", "value"})
@@ -226,7 +229,7 @@ class _Source:
     def _text(self, text: str, at: _Field, line: int, depth: int, holder: Mapping[str, Any] | None) -> None:
         if self.written and not self.calls.hidden:
             self._count_written(text, at, holder)
-        if text[0] in '{["' and len(text) > 2 and depth < _DEEPEST and not self._is_read(text, at):
+        if text[0] in '{["' and len(text) > 2 and depth < _DEEPEST and not self._is_read(text):
             try:
                 held = orjson.loads(text)
             except orjson.JSONDecodeError:
@@ -270,7 +273,7 @@ class _Source:
             if by_agent and form.at.search(at.path) and len(calls := form.call.findall(text)) == 1:
                 self.calls.written.add(hash(calls[0].strip()))
 
-    def _is_read(self, text: str, at: _Field) -> bool:
+    def _is_read(self, text: str) -> bool:
         bits = self.explained.lines
         place = hash(text.strip()) & (len(bits) * 8 - 1)
         return bool(bits[place >> 3] & (1 << (place & 7)))
@@ -280,11 +283,12 @@ class _Source:
         bits, extra = self.explained.lines, self.explained.extra
         mask = len(bits) * 8 - 1
         read = kept = blank = 0
+        size = len(text)
         lines: Iterable[str] = (text,)
         if "\n" in text:
             place = (hash(text) ^ WHOLE) & mask
             if bits[place >> 3] & (1 << (place & 7)) and not text.isspace():
-                return len(text) + 1, 0
+                return size + 1, 0
             lines = text.split("\n")
         for line in lines:
             stripped = line.strip()
@@ -297,6 +301,8 @@ class _Source:
             elif extra:
                 place = hash(stripped) & (len(extra) * 8 - 1)
                 kept += len(line) + 1 if extra[place >> 3] & (1 << (place & 7)) else 0
+        if read + kept < size // 2 and (found := _EMBEDDED.search(text)) and self._is_read_in_parts(found[0]):
+            read += len(found[0])
         return read + blank if read else 0, kept + blank if kept else 0
 
     def _is_read_in_parts(self, line: str) -> bool:
@@ -308,6 +314,8 @@ class _Source:
             place = hash(rest) & mask
             if bits[place >> 3] & (1 << (place & 7)):
                 return True
+        if line[0] == "<" and (bare := _TAGS.sub("", line).strip()) != line:
+            return not bare or self._is_read(bare)
         if line[0] != "{":
             return False
         try:

@@ -182,21 +182,15 @@ _DOCUMENT = re.compile(
     r".*\.(?:md|rst|png|jpe?g|gif|webp|svg|ico|pdf|css)"
 )
 _EVENT_FILE = re.compile(r"event-\d+\b.*\.json")
+_TOLD = ("messages", "conversations", "trajectory", "traj", "history")
+_AS_TEXT = re.compile(rf'"(?:{"|".join(_TOLD)})"\s*:\s*"\s*\[\s*\{{\s*\\"'.encode())
+"""A conversation that is a JSON text in a record."""
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
 _LOCKED = "The archive has a password. Unpack the archive, then import the files."
 _TOO_LARGE = f"The file unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split the file."
 # What pyarrow raises are kinds of ValueError and OSError; it is loaded only when needed, because of its size.
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    zlib.error,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    RuntimeError,
-    NotImplementedError,
-)
+_BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, tarfile.TarError, RuntimeError)
 
 
 def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
@@ -211,6 +205,7 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
     kind = _beginning(path)
     unpack = next((work for mark, work in _UNPACKING if kind.startswith(mark)), None)
     unpack = _untar if unpack is None and kind[_TAR_AT:].startswith(b"ustar") else unpack
+    unpack = _parsed_lines if unpack is None and _AS_TEXT.search(_beginning(path, 2**16)) else unpack
     if unpack is None or depth == _DEEPEST:
         yield label, path
         return
@@ -248,12 +243,23 @@ def _joined_events(files: Iterable[tuple[str, Path]], folder: Path) -> Iterator[
         yield events[0][0].rpartition("/event-")[0] or events[0][0], place
 
 
-def _beginning(path: Path) -> bytes:
+def _beginning(path: Path, size: int = _TAR_AT + 8) -> bytes:
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as stream:
-                return stream.read(_TAR_AT + 8)
+                return stream.read(size)
     return b""
+
+
+def _parsed_lines(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Write the JSON lines of a file, with the conversations in them that are JSON texts as JSON."""
+    with path.open("rb") as lines, (folder / path.name).open("wb") as out:
+        for line in lines:
+            with suppress(orjson.JSONDecodeError, TypeError):
+                record = orjson.loads(line.removeprefix(BOM))
+                line = orjson.dumps(record | {name: _held(record[name]) for name in _TOLD if name in record}) + b"\n"
+            out.write(line)
+    yield "", folder / path.name
 
 
 def _gunzip(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:

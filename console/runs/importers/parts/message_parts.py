@@ -11,16 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.runs.importers.parts.conversation import (
-    AGENT,
-    SYSTEM,
-    TOOL,
-    USER,
-    LoggedCall,
-    Turn,
-    join_thoughts,
-    with_written_calls,
-)
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, join_thoughts
 from console.runs.importers.parts.intake import (
     Intake,
     as_text,
@@ -45,6 +36,7 @@ from console.runs.importers.parts.part_kinds import (
     is_result,
     read_id,
 )
+from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import build_decision_extra
 from console.trajectory import Picture
 from console.trajectory.messages import ARGUMENT_NAMES, list_calls, read_call
@@ -53,7 +45,8 @@ _ROLES = dict.fromkeys(("system", "developer", "SystemMessage", "systemmessage")
 _ROLES |= dict.fromkeys(("user", "human", "HumanMessage", "UserMessage"), USER)
 _ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage"), AGENT)
 _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
-_ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent"), TOOL)
+_ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent", "environment"), TOOL)
+_ROLES |= {"agent": AGENT, "bot": AGENT}
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
 _BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 """Fields of a message with the agent's thought, beside its content."""
@@ -110,7 +103,8 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
             yield from message_turns(plain_object(item), intake)
         return
     told = message.get("role", message.get("source") if "source" in message else None)
-    role = _ROLES.get(word(message.get("role"))) or (_ROLES.get(word(kind)) if "role" not in message else None)
+    named = word(message.get("role"))
+    role = _ROLES.get(named) or _ROLES.get(named.lower()) or (_ROLES.get(word(kind)) if "role" not in message else None)
     if role is None and "role" not in message and isinstance(kind, str) and not _is_chat(kind):
         yield from _item(message, intake)
         return
@@ -159,7 +153,12 @@ def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
         return value, []
     texts: list[str] = []
     pictures: list[Picture] = []
-    is_data = isinstance(value, list) and len(value) > 0 and not any(map(_is_part, value))
+    # Data are objects without a type; a list of texts or parts is not.
+    is_data = (
+        isinstance(value, list)
+        and len(value) > 0
+        and not any(isinstance(one, str) or (isinstance(one, dict) and "type" in add_part_type(one)) for one in value)
+    )
     for part in value if isinstance(value, list) and not is_data else [value]:
         _read_result_part(part, texts, pictures, intake)
     return "\n".join(texts), pictures
@@ -351,11 +350,6 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
         texts.append(as_text(part))
 
 
-def _is_part(one: object) -> bool:
-    """Return whether a list element is a text or a part, not data without a type."""
-    return isinstance(one, str) or (isinstance(one, dict) and "type" in add_part_type(one))
-
-
 def _is_chat(kind: str) -> bool:
     return kind == "message" or kind in _ROLES or kind.endswith(("Message", "Event"))
 
@@ -367,6 +361,8 @@ def _unwrapped(message: Part) -> Part:
         return {"type": name, **{key: value for key, value in message["kwargs"].items() if key != "type"}}
     if isinstance(message.get("data"), dict) and "role" not in message and "content" not in message:
         return {**message["data"], "type": message.get("type")}
+    if isinstance(message.get("content"), dict) and "parts" in message["content"] and "role" not in message:
+        return {**message["content"], "name": message.get("author")}
     return message
 
 

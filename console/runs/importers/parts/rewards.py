@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,26 +45,30 @@ def _is_success(reward: float) -> bool:
     return abs(reward - 1.0) <= _CLOSE
 
 
-RESULT_FIELDS = ("label", "success", "reward", "score")
+SCALED = ("reward", "score")
+_SUCCESS = ("success", "correct", "is_correct", "passed", "resolved", "is_resolved", "task_success", "goal_success")
+RESULT_FIELDS = ("label", *_SUCCESS, *SCALED)
 """The result fields of a record, most reliable first."""
-
-_RESULT_WORDS = {name: name for name in RESULT_FIELDS} | dict.fromkeys(
-    ("correct", "correctness", "passed", "pass", "resolved", "task_success", "goal_success"), "success"
-)
+_SCORES = {name: name for name in RESULT_FIELDS} | dict.fromkeys((*_SUCCESS, "correctness", "pass"), "success")
 _LABELS = {"aligned": True, "misaligned": False}
+_WORDS = dict.fromkeys(("true", "yes", "pass", "passed", "success", "successful", "correct", "resolved"), True)
+_WORDS |= dict.fromkeys(("false", "no", "fail", "failed", "failure", "incorrect", "wrong", "unresolved"), False)
 
 
-def read_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) from the first usable result field; keep the log's own label as `source_label`."""
+def read_result(fields: Mapping[str, Any], scaled: Collection[str] = ()) -> tuple[Outcome, dict[str, Any]]:
+    """Return (outcome, gold) from the first usable result field; keep the log's own label as `source_label`.
+
+    A value between failure (0) and success (1) is neither. `scaled` are the fields with another scale in this log.
+    """
     told = {name: fields[name] for name in RESULT_FIELDS if fields.get(name) is not None}
-    usable = (_success(name, value) for name, value in told.items())
+    usable = (_success(name, value) for name, value in told.items() if name not in scaled)
     gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
     return label_success(next((one for one in usable if one is not None), None), gold)
 
 
 def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) from named scores, all kept in the field `scores`; scores of success give the outcome."""
-    told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
+    told = {_SCORES[name.lower()]: value for name, value in scores.items() if name.lower() in _SCORES}
     outcome, gold = read_result(told)
     return outcome, gold | ({"scores": dict(scores)} if scores else {})
 
@@ -72,8 +76,10 @@ def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
 def _success(name: str, value: object) -> bool | None:
     if name == "label":
         return _LABELS.get(value.strip().lower()) if isinstance(value, str) else None
+    if isinstance(value, str) and name not in SCALED and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
     number = number_of(value)
-    return _is_success(number) if number is not None and 0.0 <= number <= 1.0 else None
+    return None if number is None else True if _is_success(number) else False if number == 0 else None
 
 
 def trial_of(value: object) -> int:

@@ -21,8 +21,7 @@ _NOT_ASKED = re.compile(
 )
 _COMMAND = re.compile(r"<command-(name|args)>\s*(.*?)\s*</command-\1>", re.DOTALL)
 _GREETING = re.compile(
-    r"(?:hi+|hey+|hello|hallo|yo|good (?:morning|afternoon|evening))(?:[ ,]+\w+)?[\s!.,?)(:]*",
-    re.IGNORECASE,
+    r"(?:hi+|hey+|hello|hallo|yo|good (?:morning|afternoon|evening))(?:[ ,]+\w+)?[\s!.,?)(:]*", re.IGNORECASE
 )
 _NO_ACTION = "The agent did nothing after this request, so there is nothing to review"
 _MOST_REQUESTS, _MOST_OF_REQUEST, _MOST_OF_ACTS = 20, 2_000, 400

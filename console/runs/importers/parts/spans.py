@@ -12,17 +12,10 @@ from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.conversation import (
-    AGENT,
-    SYSTEM,
-    TOOL,
-    LoggedCall,
-    Turn,
-    join_thoughts,
-    read_written_calls,
-)
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, LoggedCall, Turn, join_thoughts
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
+from console.runs.importers.parts.written_calls import read_written_calls
 
 _HOLDING = (
     *("messages", "input", "output", "contents", "choices", "generations", "candidates"),

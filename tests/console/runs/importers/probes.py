@@ -982,7 +982,7 @@ OPENHANDS = {
     "openhands: an event a line": Probe(
         "openhands",
         lines({"id": 0, "source": "user", "action": "message", "args": {"content": "Go"}}, act(1, "run", command="rm x"), seen(2, "run", 1, "gone"), act(3, "call_tool_mcp", name="pay", arguments={"n": 1}), seen(4, "mcp", 3, "paid"), act(5, "finish", final_thought="Done", outputs={})),
-        ["run call_tool_mcp -"],
+        ["run pay -"],
         ["gone", "paid", ""],
     ),
     "openhands: its own housekeeping is no call": Probe(

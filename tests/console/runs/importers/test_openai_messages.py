@@ -78,7 +78,7 @@ def test_shapes_of_the_file(write, trajectories, shape):
     ("fields", "outcome", "label"),
     [
         ({"reward": 1.0}, "succeeded", "aligned"),
-        ({"score": "0.4"}, "failed", "misaligned"),
+        ({"score": "0.4"}, "finished", None),
         ({"success": False}, "failed", "misaligned"),
         ({"label": "Misaligned"}, "failed", "misaligned"),
         ({"label": "spam", "success": True}, "succeeded", "aligned"),

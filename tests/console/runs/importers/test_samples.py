@@ -127,8 +127,8 @@ def test_the_printed_stream_of_claude_code_is_read_too(write, trajectories):
 
 
 def test_a_conversation_of_unknown_roles_is_skipped_with_their_names(write, entries):
-    (skipped,) = entries(write("log", lines({"messages": [{"role": "bot", "content": "Hi"}]})))
-    assert "left out: 1 x message of role bot" in skipped.reason
+    (skipped,) = entries(write("log", lines({"messages": [{"role": "narrator", "content": "Hi"}]})))
+    assert "left out: 1 x message of role narrator" in skipped.reason
 
 
 def test_calls_of_a_prompt_stand_once_however_often_they_are_repeated(write, trajectories):

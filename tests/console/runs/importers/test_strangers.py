@@ -1,0 +1,164 @@
+"""Logs of strangers in forms that were never seen here: calls, results and labels are read, or named as unknown."""
+# ruff: noqa: E501 - a log is read more easily as it stands in its file, a record a line.
+
+import orjson
+import pytest
+
+from console.runs.importers.parts.files import plain_files
+from console.runs.log_reading import read_file
+from console.trajectory import from_json
+from tests.real_logs import calls_of
+
+ASKED = {"role": "user", "content": "Bestellung 9 stornieren"}
+CANCEL = [("cancel", {"order": 9})]
+GIVEN = orjson.dumps({"order": 9}).decode()
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "cancel", "arguments": GIVEN}}]}
+
+
+@pytest.fixture
+def read(write, tmp_path):
+    """A function that reads records as `import` does, and returns the report and the trajectories."""
+
+    def read(*records, name="log.jsonl"):
+        (tmp_path / "unpacked").mkdir(exist_ok=True)
+        path = write(name, b"\n".join(map(orjson.dumps, records)))
+        ((_, plain),) = plain_files(path, tmp_path / "unpacked")
+        spool = read_file(plain)
+        found = [from_json(body) for body in [*spool.lines][1::2]]
+        spool.close()
+        return spool.report, found
+
+    return read
+
+
+def calls(trajectory):
+    return [call for step in trajectory.steps for call in calls_of(step)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<|python_tag|>{{"name": "cancel", "parameters": {GIVEN}}}<|eom_id|>',
+        f'<tool_call>\n{{"name": "cancel", "parameters": {GIVEN}}}\n</tool_call>',
+        f'[TOOL_CALLS] [{{"name": "cancel", "arguments": {GIVEN}}}]',
+        f"<|channel|>commentary to=functions.cancel <|constrain|>json<|message|>{GIVEN}<|call|>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>cancel\n```json\n"
+        + GIVEN
+        + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        f'Thought: off it goes\n```json\n{{"action": "cancel", "action_input": {GIVEN}}}\n```',
+        f'{{"action": "cancel", "action_input": {GIVEN}}}',
+        f'{{"thoughts": {{"text": "off it goes"}}, "command": {{"name": "cancel", "args": {GIVEN}}}}}',
+        "Thought: off it goes\nAction: cancel(order=9)",
+        "Action: cancel(order=9)",
+    ],
+)
+def test_a_call_that_a_model_writes_in_its_text_is_a_call_with_its_arguments(read, text):
+    report, (one,) = read({"messages": [ASKED, {"role": "assistant", "content": text}, {**ASKED, "content": "ok"}]})
+    assert calls(one) == CANCEL
+    assert (report.calls, report.answers, one.steps[0].observation) == (1, 0, "ok")
+
+
+def test_tags_of_a_call_hold_its_arguments(read):
+    tags = (
+        '<function_calls>\n<invoke name="cancel">\n<parameter name="order">9</parameter>\n</invoke>\n</function_calls>'
+    )
+    _, (one,) = read({"messages": [ASKED, {"role": "assistant", "content": tags}]})
+    assert calls(one) == [("cancel", {"order": "9"})]
+    assert one.steps[0].thought == ""
+
+
+def test_actions_of_a_prompt_stay_in_the_agent_s_words(read):
+    said = ["Thought: I look.\nAction: search[rote Tasse]", "Thought: there\n\nAction:\nput cup 1 in/on desk 1"]
+    messages = [{"role": "assistant", "content": text} for text in said]
+    _, (one,) = read({"messages": [ASKED, messages[0], {"role": "user", "content": "Observation: [B1]"}, messages[1]]})
+    assert [(step.thought, step.action, step.observation) for step in one.steps] == [
+        ("I look.", "search[rote Tasse]", "[B1]"),
+        ("there", "put cup 1 in/on desk 1", ""),
+    ]
+
+
+def test_a_final_answer_as_a_json_action_is_an_answer(read):
+    _, (one,) = read(
+        {"messages": [ASKED, {"role": "assistant", "content": '{"action": "Final Answer", "action_input": "Done."}'}]}
+    )
+    assert [step.action for step in one.steps] == ['respond({"content":"Done."})']
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("The next action is ```click [12]```", "command in a code block (it stays in the text)"),
+        ("```python\napi.cancel(9)\n```", "command in a code block (it stays in the text)"),
+        ("Action: cancel it", "action in a text (it stays in the text)"),
+    ],
+)
+def test_an_action_that_stays_in_a_text_is_named(read, text, what):
+    report, _ = read({"messages": [ASKED, *[{"role": "assistant", "content": text}, ASKED] * 2]})
+    assert (report.calls, {name: one.count for name, one in report.left_out.items()}) == (0, {what: 2})
+
+
+@pytest.mark.parametrize(
+    ("values", "outcomes"),
+    [
+        ({"score": [0.85, 0.5, 1, 0]}, ["finished", "finished", "succeeded", "failed"]),
+        ({"score": [87, 1, 0, 100]}, ["finished"] * 4),
+        ({"reward": [-1, 1, -0.35]}, ["finished"] * 3),
+        ({"success": ["PASS", "failed", "partial", "ja"]}, ["succeeded", "failed", "finished", "finished"]),
+        ({"resolved": [True, False, None]}, ["succeeded", "failed", "finished"]),
+        ({"correct": [1, "no", ""]}, ["succeeded", "failed", "finished"]),
+    ],
+)
+def test_only_a_clear_result_is_a_success_or_a_failure(read, values, outcomes):
+    ((name, told),) = values.items()
+    report, found = read(*({"id": str(at), "messages": [ASKED, CALL], name: value} for at, value in enumerate(told)))
+    assert [one.outcome for one in found] == outcomes
+    assert [one.gold.get(name) for one in found] == told
+    unclear = sum(value is not None and one == "finished" for one, value in zip(outcomes, told, strict=True))
+    named = report.left_out.get(f"value of {name} (neither success nor failure, kept)")
+    assert (named.count if named else 0) == unclear
+
+
+def test_messages_as_a_json_text_are_messages(read):
+    report, (one,) = read({"instance_id": "i-1", "messages": orjson.dumps([ASKED, CALL]).decode(), "resolved": False})
+    assert (one.task_id, one.outcome, calls(one)) == ("i-1", "failed", CANCEL)
+    assert report.fault == ""
+
+
+def test_events_of_a_google_adk_session_are_messages(read):
+    events = [
+        {"author": "user", "content": {"role": "user", "parts": [{"text": "Bestellung 9 stornieren"}]}},
+        {"author": "shop", "content": {"role": "model", "parts": [{"function_call": {"id": "1", "name": "cancel", "args": {"order": 9}}}]}},
+        {"author": "shop", "content": {"role": "user", "parts": [{"function_response": {"id": "1", "name": "cancel", "response": {"result": "ok"}}}]}},
+    ]  # fmt: skip
+    _, (one,) = read({"id": "s-1", "app_name": "shop", "events": events}, name="session.json")
+    assert (one.task_id, one.instruction, calls(one)) == ("s-1", "Bestellung 9 stornieren", CANCEL)
+    assert (one.steps[0].speaker, one.steps[0].observation) == ("shop", '{"result": "ok"}')
+
+
+def test_the_root_of_a_trace_without_model_spans_holds_request_and_answer(read):
+    asked = orjson.dumps({"messages": [ASKED]}).decode()
+    spans = [
+        {"trace_id": "t", "span_id": "1", "name": "agent", "start_time_unix_nano": 1, "end_time_unix_nano": 9,
+         "attributes": {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": asked, "mlflow.spanOutputs": '"Storniert."'}},
+        {"trace_id": "t", "span_id": "2", "parent_span_id": "1", "name": "cancel", "start_time_unix_nano": 3, "end_time_unix_nano": 4,
+         "attributes": {"mlflow.spanType": '"TOOL"', "mlflow.spanInputs": GIVEN, "mlflow.spanOutputs": '"ok"'}},
+    ]  # fmt: skip
+    _, (one,) = read({"info": {"trace_id": "t"}, "data": {"spans": spans}}, name="trace.json")
+    assert one.instruction == "Bestellung 9 stornieren"
+    assert [step.action for step in one.steps] == ['cancel({"order":9})', 'respond({"content":"Storniert."})']
+
+
+def test_a_server_s_tool_in_openhands_has_its_own_name(read):
+    events = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Bestellung 9 stornieren"}},
+        {"id": 1, "source": "agent", "action": "call_tool_mcp", "args": {"name": "cancel", "arguments": {"order": 9}, "thought": "So."}},
+        {"id": 2, "observation": "mcp", "content": "ok", "cause": 1},
+    ]  # fmt: skip
+    _, (one,) = read(events, name="events.json")
+    assert (calls(one), one.steps[0].thought, one.steps[0].observation) == (CANCEL, "So.", "ok")
+
+
+def test_roles_in_capitals_and_of_other_benchmarks_are_roles(read):
+    said = [{"role": "User", "content": "Go"}, {**CALL, "role": "Agent"}, {"role": "environment", "content": "gone"}]
+    report, (one,) = read({"messages": said})
+    assert (one.instruction, calls(one), one.steps[0].observation, dict(report.left_out)) == ("Go", CANCEL, "gone", {})
