@@ -38,6 +38,7 @@ from console.language import counted
 from console.llm import ClientUsage
 from console.review import line_corrections
 from console.runs import costs
+from console.runs.status import STATED
 from console.studies.design.factors import study_threshold
 from console.trajectory.requirements import Standing
 
@@ -253,7 +254,6 @@ def evaluate(
         return
     from console.analysis.metrics.score_file import evaluate_scores
     from console.detection.evaluation import metrics  # numpy, which only this command and tune need
-    from console.detection.evaluation.scores import OWN
 
     if (run is None) == (scores is None):
         raise BadInput("Give either a run or a file with --scores.")
@@ -272,9 +272,11 @@ def evaluate(
         return
     rows = [{"detector": name, **figures} for name, figures in document.items()]
     columns = ["detector", "n", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold"]
-    if any(row.get("mode", OWN) != OWN for row in rows):
+    if any("mode" in row for row in rows):
         columns += ["mode", "verdicts", "threshold_from"] if paper else ["mode"]
     show_table(rows, columns, empty="The file has no rows.")
+    for sample in [row["sample"] for row in rows if "sample" in row][:1]:
+        say(STATED.format(**sample))
 
 
 def _evaluate_across(names: list[str], as_json: bool) -> None:

@@ -18,6 +18,7 @@ from console.database import database_url, reading
 from console.errors import Unknown
 from console.review.simulated import Noise
 from console.review.simulated.simulate import SimulationPlan
+from console.runs.status import STATED
 from console.trials import quota_loop
 
 _PUBLISHED = "published"
@@ -68,16 +69,19 @@ def curve(
     orders = split_names(policy, "order of inspection with --policy") if policy else oversight.ORDERS
     counted = oversight.compute_curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
-        _write(out, counted.points, run)
+        _write(out, pool.sample.add_to(counted.points), run)
     summary = plain_rows(counted.summary)
     if as_json:
         document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}
+        document |= pool.sample.to_dict()
         emit_json({**document, "curves": summary, "points": plain_rows(counted.points)})
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
     counts = ("caught", "corrected", "more")
     shown = [row | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} for row in summary]
     show_table(shown, columns, empty="No curves: the run has no judged trajectories.")
+    if pool.sample.stated:
+        say(STATED.format(**pool.sample.to_dict()["sample"]))
     say(f"more: caught by {more:,} further inspections. area: 0 for random order, 1 for the best order.")
     if unlabelled := max(row["unlabelled"] for row in summary):
         say(f"Excluded because they have no label: at most {unlabelled} flagged actions per detector.")

@@ -156,17 +156,10 @@ class BatchQueue:
         return self.folder / f"lacks-{hashlib.sha256(where.encode()).hexdigest()[:16]}.json"
 
 
-_PROBED = (
-    "temperature",
-    "max_tokens",
-    "max_completion_tokens",
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "seed",
-    "response_format",
-    "reasoning_effort",
+_PROBED_WORDS = (
+    "temperature max_tokens max_completion_tokens n logprobs top_logprobs seed response_format reasoning_effort"
 )
+_PROBED = tuple(_PROBED_WORDS.split())
 
 
 class _Deferring(Transport):

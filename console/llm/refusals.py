@@ -9,19 +9,11 @@ from typing import Any
 CHAT = "chat/completions"
 """The chat form of a request; models with only the Responses API reject this form."""
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
-_DROPPABLE = (
-    "top_logprobs",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "max_output_tokens",
-    "temperature",
-    "top_p",
-    "seed",
-    "response_format",
-    "reasoning_effort",
-    "n",
+_DROPPABLE_WORDS = (
+    "top_logprobs logprobs max_completion_tokens max_tokens max_output_tokens temperature top_p seed "
+    "response_format reasoning_effort n"
 )
+_DROPPABLE = tuple(_DROPPABLE_WORDS.split())
 _REFUSING = frozenset({400, 403, 405, 422, 500, 501})
 _UNKNOWN = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|extra (fields|inputs)|deprecated|unavailable|"

@@ -16,12 +16,12 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth.audit_log import Door
-from console.runs import IS_AUDIT, IS_LOGGED, IS_SEEDED, is_current
-from console.runs.status import task_count
+from console.runs import IS_SEEDED, is_current
+from console.runs.status import EVERY, IS_OPEN, Sample, count_queued, draw_sample, task_count
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 AT_WORK_MS = 10 * 60_000
 """The time in ms after the last decision in which a reviewer counts as active; a claim counts as well."""
@@ -84,7 +84,8 @@ class ReviewerAtWork:
 class Overview:
     """The overview of a run at one moment; `oldest` is the item that has been pending longest.
 
-    `tells_outcomes` is true if any record states that its task was solved or failed.
+    `tells_outcomes` is true if any record states that its task was solved or failed. The numbers of decisions and of
+    pending items are exact; the others are estimates if the `sample` is not the whole run.
     """
 
     flows: tuple[TrialFlow, ...]
@@ -93,6 +94,7 @@ class Overview:
     tells_outcomes: bool
     reviewers: tuple[ReviewerAtWork, ...]
     oldest: tables.Item | None
+    sample: Sample = EVERY
 
     @property
     def waiting(self) -> int:
@@ -107,17 +109,23 @@ class Overview:
 
 def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
     """Build the overview of the run at the time `now_ms`."""
-    counts = _count_decisions(session, run)
-    tasks, by_trial = _solved(session, run)
+    counts, sample = _count_decisions(session, run), draw_sample(session, run)
+    flows = _flows(session, run, counts, sample)
+    trials = [flow.trial for flow in flows]
+    tasks, by_trial = _solved(session, run, trials, sample)
     item = tables.Item
-    pending = select(item).where(item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(UNREVIEWED))
+    pending = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    by_age = pending.order_by(col(item.created_ms), col(item.id)).limit(1)
+    # By trial, because the index on pending items sorts each trial by age.
+    oldest = [row for trial in trials if (row := session.exec(by_age.where(item.trial == trial)).first())]
     return Overview(
-        _flows(session, run, counts),
+        flows,
         tasks,
         by_trial,
-        _tells_outcomes(session, run),
+        _tells_outcomes(session, run, sample),
         _reviewers(session, run, counts, now_ms),
-        session.exec(pending.order_by(col(item.created_ms), col(item.id)).limit(1)).first(),
+        min(oldest, key=lambda row: (row.created_ms, row.id or 0), default=None),
+        sample,
     )
 
 
@@ -143,16 +151,18 @@ def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     return rows
 
 
-def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[TrialFlow, ...]:
-    attempts, judged = _attempts(session, run), _judged(session, run)
-    queued, inspected = _queued(session, run), _inspected(session, run)
+def _flows(session: Session, run: tables.Run, counts: _DecisionCounts, sample: Sample) -> tuple[TrialFlow, ...]:
+    attempts, judged = _attempts(session, run, sample), _judged(session, run, sample)
+    queued, inspected, pending = count_queued(session, run, sample), _inspected(session, run), _pending(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for trial, _, kind, _, count, *_ in counts:
         answers[trial][kind] += count
     found = []
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
-    for trial, (made, carried, copies, solved) in attempts.items():
-        flagged, stuck, waiting, free, audits, logged = queued.get(trial, (0, 0, 0, 0, 0, 0))
+    for trial in sorted({*attempts, *answers, *pending}):
+        made, carried, copies, solved = attempts.get(trial, (0, 0, 0, 0))
+        flagged, stuck, audits, logged = queued.get(trial, (0, 0, 0, 0))
+        waiting, free = pending.get(trial, (0, 0))
         rest = left.get(trial)
         found.append(
             TrialFlow(
@@ -167,7 +177,7 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
                 logged=logged,
                 inspected=inspected.get(trial, 0),
                 answers=tuple((+answers[trial]).most_common()),
-                again=attempts[trial + 1][0] if trial + 1 in attempts else 0,
+                again=attempts.get(trial + 1, (0,))[0],
                 solved=solved,
                 waiting=waiting,
                 beyond=0 if rest is None else max(0, waiting - free - rest),
@@ -176,7 +186,7 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
     return tuple(found)
 
 
-def _attempts(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int]]:
+def _attempts(session: Session, run: tables.Run, sample: Sample) -> dict[int, tuple[int, ...]]:
     """Return for each trial the numbers of attempts, tasks solved earlier, other copies and solved attempts."""
     record = tables.Trajectory
     own = col(record.carried_over).is_(False)
@@ -184,11 +194,11 @@ def _attempts(session: Session, run: tables.Run) -> dict[int, tuple[int, int, in
     earlier = func.count(case((~own & _is_solved(), col(record.task_id)))), func.count(case((~own & ~_is_solved(), 1)))
     statement = (
         sa_select(col(record.trial), func.count(case((own, 1))), *earlier, func.count(case((solved, 1))))
-        .where(col(record.run_id) == run.id)
+        .where(*sample.conditions(run))
         .group_by(col(record.trial))
         .order_by(col(record.trial))
     )
-    return {trial: (made, carried, copies, good) for trial, made, carried, copies, good in session.execute(statement)}
+    return sample.scaled(session.execute(statement))
 
 
 def _is_solved() -> Any:
@@ -196,46 +206,28 @@ def _is_solved() -> Any:
     return (col(record.outcome) == Outcome.SUCCEEDED) & col(record.released_by).is_(None)
 
 
-def _judged(session: Session, run: tables.Run) -> dict[int, int]:
+def _judged(session: Session, run: tables.Run, sample: Sample) -> dict[int, int]:
     verdict, record = tables.Verdict, tables.Trajectory
-    judged = sa_select(col(verdict.trajectory_id)).where(
-        col(verdict.run_id) == run.id, col(verdict.detector) == run.detector
-    )
+    own = col(verdict.trajectory_id) == record.id, col(verdict.detector) == run.detector
+    judged = sa_select(col(verdict.id)).where(*own).exists()
     statement = (
         sa_select(col(record.trial), func.count())
-        .where(col(record.run_id) == run.id, col(record.carried_over).is_(False), col(record.id).in_(judged))
+        .where(*sample.conditions(run), col(record.carried_over).is_(False), judged)
         .group_by(col(record.trial))
     )
-    return _by_first(session.execute(statement))
+    return {trial: count for trial, (count,) in sample.scaled(session.execute(statement)).items()}
 
 
 def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
     return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 
-def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int, int, int]]:
-    """Return by trial the numbers of flagged and halted trajectories, claimable and free items, audits and logged ones.
-
-    Free items use no inspection. The log states the decision on a logged trajectory.
-    """
+def _pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
+    """Return by trial the numbers of claimable items and of free items, which use no inspection."""
     item = tables.Item
-    stuck, own = col(item.kind) == HALTED, ~IS_SEEDED
-    asked = own & ~stuck
-    waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
-    statement = (
-        sa_select(
-            col(item.trial),
-            func.count(func.distinct(case((asked & ~IS_AUDIT & ~IS_LOGGED, col(item.trajectory_id))))),
-            func.count(func.distinct(case((own & stuck, col(item.trajectory_id))))),
-            func.count(case((waits, 1))),
-            func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
-            func.count(func.distinct(case((asked & IS_AUDIT, col(item.trajectory_id))))),
-            func.count(func.distinct(case((asked & IS_LOGGED, col(item.trajectory_id))))),
-        )
-        .where(col(item.run_id) == run.id)
-        .group_by(col(item.trial))
-    )
-    return {trial: tuple(counts) for trial, *counts in session.execute(statement)}
+    free = func.count(case((col(item.kind) == HALTED, 1))) if run.halted_free else literal(0)
+    statement = sa_select(col(item.trial), func.count(), free).where(col(item.run_id) == run.id, IS_OPEN)
+    return {trial: (count, free) for trial, count, free in session.execute(statement.group_by(col(item.trial)))}
 
 
 def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
@@ -249,30 +241,31 @@ def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
     return _by_first(session.execute(statement))
 
 
-def _solved(session: Session, run: tables.Run) -> tuple[int, tuple[Solved, ...]]:
+def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sample) -> tuple[int, tuple[Solved, ...]]:
     """Return the number of tasks, and the number of tasks solved by the end of each trial.
 
     An escalation does not count as a decision.
     """
-    record = tables.Trajectory
-    trials = session.exec(select(record.trial).where(record.run_id == run.id).distinct().order_by(col(record.trial)))
-    when = _solved_and_answered(session, run)
-    return task_count(session, run), tuple(
-        Solved(
-            trial,
-            sum(count for at, _, count in when if at <= trial),
-            sum(count for at, answered, count in when if at <= trial and (answered is None or answered > at)),
-        )
-        for trial in trials
-    )
+    record, found = tables.Trajectory, []
+    # Every trial of a task counts, so a sample is one of tasks: those of the sample's first trials.
+    drawn = sa_select(col(record.task_id)).where(*sample.conditions(run), col(record.trial) == min(trials, default=0))
+    when = _solved_and_answered(session, run, [] if sample.before is None else [col(record.task_id).in_(drawn)])
+    for trial in trials:
+        solved = [(at, answered, count) for at, answered, count in when if at <= trial]
+        unaided = sum(count for at, answered, count in solved if answered is None or answered > at)
+        by_trial = sample.scaled([(trial, sum(count for *_, count in solved), unaided)])
+        found.append(Solved(trial, *by_trial[trial]))
+    return task_count(session, run), tuple(found)
 
 
-def _solved_and_answered(session: Session, run: tables.Run) -> list[tuple[int, int | None, int]]:
+def _solved_and_answered(
+    session: Session, run: tables.Run, of_sample: Sequence[Any]
+) -> list[tuple[int, int | None, int]]:
     """Return (first trial that solved the task, first trial with a decision or None, number of such tasks)."""
     record, item, decision = tables.Trajectory, tables.Item, tables.Decision
     first_solved = (
         sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
-        .where(col(record.run_id) == run.id, _is_solved())
+        .where(col(record.run_id) == run.id, _is_solved(), *of_sample)
         .group_by(col(record.task_id))
         .subquery()
     )
@@ -280,7 +273,7 @@ def _solved_and_answered(session: Session, run: tables.Run) -> list[tuple[int, i
         sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
         .join(item, col(item.trajectory_id) == col(record.id))
         .join(decision, col(decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current(), col(decision.decision) != DecisionKind.ESCALATE)
+        .where(col(item.run_id) == run.id, is_current(), col(decision.decision) != DecisionKind.ESCALATE, *of_sample)
         .group_by(col(record.task_id))
         .subquery()
     )
@@ -292,10 +285,10 @@ def _solved_and_answered(session: Session, run: tables.Run) -> list[tuple[int, i
     return [(at, answered, count) for at, answered, count in session.execute(statement)]
 
 
-def _tells_outcomes(session: Session, run: tables.Run) -> bool:
+def _tells_outcomes(session: Session, run: tables.Run, sample: Sample) -> bool:
     record = tables.Trajectory
     told = col(record.outcome).in_([Outcome.SUCCEEDED, Outcome.FAILED])
-    return session.exec(select(record.id).where(record.run_id == run.id, told).limit(1)).first() is not None
+    return session.exec(select(record.id).where(*sample.conditions(run), told).limit(1)).first() is not None
 
 
 def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_ms: int) -> tuple[ReviewerAtWork, ...]:

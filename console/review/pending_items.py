@@ -374,15 +374,6 @@ def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
     escalated = list_escalations(session, ids)
     assigned = list_assignees(session, ids)
     return [
-        PendingItem(
-            item=found[row.id][0],
-            task_id=found[row.id][1],
-            instruction=found[row.id][2],
-            score=found[row.id][3],
-            rationale=found[row.id][4],
-            turn=OfferOrder(row.turn),
-            escalation=escalated.get(row.id),
-            assignee=assigned.get(row.id),
-        )
+        PendingItem(*(*found[row.id], OfferOrder(row.turn), escalated.get(row.id), assigned.get(row.id)))
         for row in rows
     ]

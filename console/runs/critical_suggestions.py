@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import NamedTuple
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.environments import environment
@@ -276,8 +276,9 @@ def explain_unapplied(unapplied: Mapping[str, int]) -> str:
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
     """Return further actions that look critical, from at most `limit` trajectories; a person must confirm them."""
     body, record = tables.TrajectoryBody, tables.Trajectory
-    ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
-    chosen = ids[:: max(1, -(-len(ids) // limit))]
+    total = session.exec(select(func.count()).where(record.run_id == run.id)).one()
+    by_digest = select(record.id).where(record.run_id == run.id).order_by(col(record.digest))
+    chosen = session.exec(by_digest.limit(limit)).all()
     counts: Counter[str] = Counter()
     held = 0
     for start in range(0, len(chosen), _AT_ONCE):
@@ -293,7 +294,7 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candida
             critical += count
         else:
             unapplied.update(dict.fromkeys(find_unapplied_patterns(action, known), count))
-    return Candidates(suggest(counts.items(), known), len(chosen), len(ids), critical, unapplied)
+    return Candidates(suggest(counts.items(), known), len(chosen), total, critical, unapplied)
 
 
 def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:

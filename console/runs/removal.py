@@ -107,6 +107,9 @@ def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
         session.execute(delete(task).where(col(task.id).in_(chosen), col(task.id).not_in(kept)))
 
 
+_OF_RUN = "verdict task budget allowed allowed_check limit_use live_span policy adjudication run_access"
+
+
 def remove_run(session: Session, run: tables.Run) -> None:
     """Delete the run with all its records; the caller must have erased its events already."""
     record = tables.Trajectory
@@ -114,19 +117,8 @@ def remove_run(session: Session, run: tables.Run) -> None:
     own = select(record.id).where(record.run_id == run.id)
     ids = [*session.exec(own), *session.exec(seeded.where(tables.Item.run_id == run.id))]
     remove_trajectories(session, [found for found in ids if found is not None])
-    for table in (
-        tables.Verdict,
-        tables.Task,
-        tables.Budget,
-        tables.Allowed,
-        tables.AllowedCheck,
-        tables.LimitUse,
-        tables.LiveSpan,
-        tables.Policy,
-        tables.Adjudication,
-        tables.RunAccess,
-    ):
-        session.execute(delete(table).where(col(table.run_id) == run.id))
+    for table in map(tables.Table.metadata.tables.__getitem__, _OF_RUN.split()):
+        session.execute(delete(table).where(table.c.run_id == run.id))
     for carried in (tables.CarriedCheck, tables.ReplacedPolicy):
         session.execute(delete(carried).where(col(carried.run) == run.name))
     session.execute(delete(tables.LogImport).where(col(tables.LogImport.run_id) == run.id))

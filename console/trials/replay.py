@@ -221,19 +221,10 @@ def _recorded(
     return list(session.exec(statement))
 
 
-_COPIED = [
-    "trial",
-    "environment",
-    "outcome",
-    "recorded_outcome",
-    "label",
-    "carried_over",
-    "critical_action",
-    "n_steps",
-    "n_critical",
-    "digest",
-    "source",
-]
+_COPIED_WORDS = (
+    "trial environment outcome recorded_outcome label carried_over critical_action n_steps n_critical digest source"
+)
+_COPIED = _COPIED_WORDS.split()
 
 
 def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Trajectory, tables.Task, str]]) -> None:

@@ -25,8 +25,11 @@ def exporting(run_name: str | None) -> Callable[[str], None]:
 def show_run_chart(
     run: str, name: str, table: pd.DataFrame, *, of: str = "", page: str = "chart", height: int | None = None
 ) -> None:
-    """Draw this chart of the table; `of` and `page` distinguish charts with the same name."""
+    """Draw this chart of the table, and its `sample`; `of` and `page` distinguish charts with the same name."""
     figure, part = CHARTS[name](table), f"{name}-{of}" if of else name
+    for stated in table["sample"].head(1) if "sample" in table else ():
+        place = {"x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+        figure.add_annotation(text=f"Sample: {stated}", showarrow=False, **place)
     show_chart(
         figure.update_layout(height=height) if height else figure,
         partial(as_csv, table),

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import func
 from sqlmodel import Session, col
 
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.bootstrap import Interval
 from console.analysis.metrics.classification import Confusion, McNemar, confusion, macro_f1, mcnemar
 from console.analysis.metrics.ranking_curves import average_precision, rank_cases
-from console.detection.evaluation.scores import Scores
+from console.detection.evaluation.scores import Scores, select_verdicts
+from console.runs.status import EVERY, Sample
 from storage import tables
 
 
@@ -99,16 +100,16 @@ def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[st
     return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
 
 
-def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
+def tabulate_spending(session: Session, run: tables.Run, sample: Sample = EVERY, scale: float = 1.0) -> pd.DataFrame:
     """Return columns detector, verdicts, requests, prompt_tokens, completion_tokens, seconds, cost_usd.
 
-    Requests, tokens and USD are missing if the detector uses no model; USD also if a price is unknown.
+    Requests, tokens and USD are missing if the detector uses no model; USD also if a price is unknown. The numbers of a
+    sample are multiplied by `scale`.
     """
     verdict = tables.Verdict
     summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
     statement = (
-        select(col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
-        .where(col(verdict.run_id) == run.id)
+        select_verdicts(run, sample, col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
         .group_by(col(verdict.detector))
         .order_by(col(verdict.detector))
     )
@@ -118,7 +119,10 @@ def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
     ]
     columns = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
     whole = dict.fromkeys(columns[2:5], "Int64")
-    return pd.DataFrame(rows, columns=columns).astype({**whole, "cost_usd": "Float64"})
+    found = pd.DataFrame(rows, columns=columns).astype({**whole, "cost_usd": "Float64"})
+    if scale == 1.0:
+        return found
+    return found.assign(**{name: found[name].mul(scale).round(4 if name == "cost_usd" else 0) for name in columns[1:]})
 
 
 def _macro_gain(cells: NDArray[Any]) -> float:

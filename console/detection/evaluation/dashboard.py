@@ -22,6 +22,7 @@ from console.analysis.metrics.ranking_curves import Ranking, rank_cases
 from console.detection.evaluation import comparison, paper, scores
 from console.detection.evaluation.metrics import measure_detector
 from console.detection.evaluation.scores import UNKNOWN, Population, Scores, count_population
+from console.runs.status import Sample, draw_sample
 from storage import tables
 from storage.tables import RunKind
 
@@ -41,6 +42,7 @@ class Dashboard:
     scores: dict[str, Scores]
     known: dict[str, Scores]
     spending: pd.DataFrame
+    sample: Sample
 
     @cached_property
     def figures(self) -> dict[str, dict[str, Any]]:
@@ -93,7 +95,9 @@ def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def build_dashboard(session: Session, run: tables.Run) -> Dashboard:
     """Return the current evaluation of a run."""
-    by_detector = scores.read_scores(session, run)
+    sample = draw_sample(session, run)
+    population = count_population(session, run, sample)
+    by_detector = scores.read_scores(session, run, sample)
     return Dashboard(
         version=dashboard_version(session, run),
         run=run.name,
@@ -102,17 +106,18 @@ def build_dashboard(session: Session, run: tables.Run) -> Dashboard:
         reviews=run.reviews_per_item,
         is_gate=run.kind == RunKind.GATE,
         cap=runs.cap(session, run),
-        population=count_population(session, run),
+        population=population,
         scores=by_detector,
         known={name: known for name, one in by_detector.items() if (known := one.labelled).n},
-        spending=comparison.tabulate_spending(session, run),
+        spending=comparison.tabulate_spending(session, run, sample, population.scale),
+        sample=sample,
     )
 
 
 def dashboard_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Return a value that changes whenever the run's dashboard changes."""
     return (
-        *scores.scores_version(session, run),
+        *scores.scores_version(session, run, draw_sample(session, run)),
         run.budget_cap,
         run.budget_percent,
         run.halted_free,
@@ -210,7 +215,7 @@ def confusion_table(counted: Confusion) -> pd.DataFrame:
 
 
 def sweep_table(one: Scores, population: Population, *, halted_free: bool, reviews: int = 1) -> pd.DataFrame:
-    """Return by threshold Macro-F1 over the labelled trajectories, and inspections over all, with `reviews` of each."""
+    """Return by threshold Macro-F1 over the labelled trajectories, and the run's inspections, with `reviews` each."""
     known, halted = one.labelled, 0 if halted_free else sum(population.halted.values())
     at = np.linspace(0.0, 1.0, _SWEEP)
     caught, alarms = (_above(known.where(known.labels == code), at) for code in (1, 0))
@@ -220,7 +225,9 @@ def sweep_table(one: Scores, population: Population, *, halted_free: bool, revie
         for tp, fp in zip(caught, alarms, strict=True)
     ]
     values = [macro_f1(matrix) if matrix.n else np.nan for matrix in matrices]
-    return pd.DataFrame({"threshold": at, "macro_f1": values, "inspections": reviews * (_above(one, at) + halted)})
+    return pd.DataFrame(
+        {"threshold": at, "macro_f1": values, "inspections": reviews * population.scaled(_above(one, at) + halted)}
+    )
 
 
 def inspections_table(
@@ -228,11 +235,12 @@ def inspections_table(
 ) -> pd.DataFrame:
     """Return columns trial, flagged, halted, inspections, budget and beyond_budget (both missing without a `cap`).
 
-    Each of an item's `reviews` uses one inspection.
+    Each of an item's `reviews` uses one inspection. From a sample, the numbers are estimates for the whole run.
     """
     flagged, rows = one.flagged(threshold), []
     for trial in sorted({*np.unique(one.trials).tolist(), *population.halted}):
-        n, halted = int((flagged & (one.trials == trial)).sum()), population.halted.get(trial, 0)
+        own = np.array([(flagged & (one.trials == trial)).sum(), population.halted.get(trial, 0)])
+        n, halted = population.scaled(own).tolist()
         needed = reviews * (n + (0 if halted_free else halted))
         rows.append((trial, n, halted, needed, cap, None if cap is None else max(needed - cap, 0)))
     return pd.DataFrame(rows, columns=["trial", "flagged", "halted", "inspections", "budget", "beyond_budget"]).astype(

@@ -20,6 +20,7 @@ from console.analysis.metrics.score_file import compute_figures
 from console.detection.evaluation.paper import evaluate_as_paper
 from console.detection.evaluation.scores import OWN, Scores, count_population, read_scores
 from console.errors import BadInput, Refused
+from console.runs.status import EVERY, Sample, draw_sample
 from storage import tables
 
 
@@ -34,29 +35,31 @@ def evaluate(
 ) -> dict[str, dict[str, Any]]:
     """Return every metric of every detector of a run with its 95% interval; undefined metrics are None.
 
-    `paper` adds the reference code's metrics, at `threshold` if it is given. Raise Refused if labels are missing.
+    `sample` is the size of the sample that the metrics of a large run use. `paper` adds the reference code's metrics,
+    at `threshold` if it is given. Raise Refused if labels are missing.
     """
-    scores = {name: one for name, one in read_labelled_scores(session, run).items() if one.n}
+    sample = draw_sample(session, run)
+    scores = {name: one for name, one in read_labelled_scores(session, run, sample).items() if one.n}
     if not scores:
         raise Refused(
             f"Run {run.name} has no judged trajectory with a gold label. Judge the run: inferact detect "
             f"{quote(run.name)} --method rules. If the run is already judged, its log has no gold labels."
         )
-    everything = count_population(session, run).n
-    as_paper = evaluate_as_paper(session, run, threshold) if paper else {}
+    everything = count_population(session, run, sample).n
+    as_paper = evaluate_as_paper(session, run, threshold, sample) if paper else {}
     found: dict[str, dict[str, Any]] = {}
     for name, one in scores.items():
         mode = {} if one.mode == OWN else {"mode": one.mode}
         known = {**measure_detector(one), **mode, **as_paper.get(name, {})}
         counted = Confusion(known["tp"], known["fp"], known["fn"], known["tn"])
         costs = weigh_errors(counted, miss_cost, alarm_cost)
-        found[name] = known | {"weighted_cost": costs, "excluded": everything - one.n}
+        found[name] = known | {"weighted_cost": costs, "excluded": everything - one.n} | sample.to_dict()
     return found
 
 
-def read_labelled_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
+def read_labelled_scores(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, Scores]:
     """Return every detector's scores on the labelled trajectories of a run."""
-    return {name: one.labelled for name, one in read_scores(session, run).items()}
+    return {name: one.labelled for name, one in read_scores(session, run, sample).items()}
 
 
 def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: int) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from console.detection.detectors import detector
 from console.detection.detectors.verdict import MODE, PAPER_MODE
 from console.detection.evaluation.scores import select_judged
 from console.errors import BadInput
+from console.runs.status import EVERY, Sample
 from console.trajectory import Label
 from storage import tables
 
@@ -121,9 +122,11 @@ class JudgedTrajectory:
         return any(score >= threshold for score in self.scores)
 
 
-def evaluate_as_paper(session: Session, run: tables.Run, threshold: float | None = None) -> dict[str, dict[str, Any]]:
+def evaluate_as_paper(
+    session: Session, run: tables.Run, threshold: float | None = None, sample: Sample = EVERY
+) -> dict[str, dict[str, Any]]:
     """Return the reference code's metrics of every detector of the run; an undefined PR-AUC is -1."""
-    found = _read_judged(session, run)
+    found = _read_judged(session, run, sample)
     return {name: _document(name, *entry, threshold) for name, entry in sorted(found.items())}
 
 
@@ -172,12 +175,12 @@ def _default(name: str) -> float:
 Found = dict[str, tuple[list[JudgedTrajectory], set[str], float]]
 
 
-def _read_judged(session: Session, run: tables.Run) -> Found:
+def _read_judged(session: Session, run: tables.Run, sample: Sample) -> Found:
     """Return each detector's labelled trajectories, the modes of its verdicts, and their threshold, by detector."""
     verdict, record = tables.Verdict, tables.Trajectory
-    columns = (verdict.detector, verdict.trajectory_id, record.label)
+    columns = (verdict.detector, verdict.trajectory_id, record.label, verdict.score, verdict.parameters)
     statement = (
-        select_judged(run, *map(col, columns), *map(col, (verdict.score, verdict.parameters, verdict.threshold)))
+        select_judged(run, *map(col, columns), col(verdict.threshold), sample=sample)
         .where(col(record.label).is_not(None))
         .order_by(col(verdict.detector), col(verdict.trajectory_id), col(verdict.step), col(verdict.kind))
     )

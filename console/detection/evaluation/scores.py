@@ -16,6 +16,7 @@ from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
 from console.detection.detectors.verdict import MODE, PAPER_MODE
+from console.runs.status import EVERY, Sample
 from console.trajectory import Label, Outcome
 from storage import tables
 
@@ -83,76 +84,88 @@ class Scores:
         return self.where(~np.isnan(self.probabilities))
 
 
-def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
+def read_scores(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, Scores]:
     """Return the scores of every detector of a run, by detector name."""
     by_detector: dict[str, list[Any]] = {}
-    for row in session.execute(_statement(run)):
+    for row in session.execute(_statement(run, sample)):
         by_detector.setdefault(row[0], []).append(row)
-    refused = count_refused(session, run)
+    refused = count_refused(session, run, sample)
     return {name: replace(_arrays(name, rows), refused=refused.get(name, 0)) for name, rows in by_detector.items()}
 
 
-def count_refused(session: Session, run: tables.Run) -> dict[str, int]:
+def count_refused(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, int]:
     """Return the number of a run's checkpoints that a model refused to judge, by detector."""
     verdict = tables.Verdict
-    statement = select(col(verdict.detector), func.count()).where(
-        col(verdict.run_id) == run.id, col(verdict.score).is_(None)
-    )
+    statement = select_verdicts(run, sample, col(verdict.detector), func.count()).where(col(verdict.score).is_(None))
     return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
 
 
-def select_judged(run: tables.Run, *columns: Any) -> Select[Any]:
+def select_verdicts(run: tables.Run, sample: Sample, *columns: Any) -> Select[Any]:
+    """Select these columns of the verdicts on a run's sample, joined with their trajectories."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    joined = select(*columns).join(record, col(record.id) == col(verdict.trajectory_id))
+    if sample.before is None:
+        return joined.where(col(verdict.run_id) == run.id)
+    # Adding 0 hides the index on the run's verdicts, so that only those of the sample are read.
+    return joined.where(col(verdict.run_id) + 0 == run.id, *sample.conditions(run))
+
+
+def select_judged(run: tables.Run, *columns: Any, sample: Sample = EVERY) -> Select[Any]:
     """Select these columns of a run's verdicts that have a score, without halted and carried-over trajectories."""
     verdict, record = tables.Verdict, tables.Trajectory
-    return (
-        select(*columns)
-        .join(record, col(record.id) == col(verdict.trajectory_id))
-        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED, col(verdict.score).is_not(None))
-    )
+    own = select_verdicts(run, sample, *columns).where(col(record.carried_over).is_(False))
+    return own.where(col(record.recorded_outcome) != Outcome.HALTED, col(verdict.score).is_not(None))
 
 
-def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
-    """Return a value that changes with any verdict, threshold or trajectory of the run."""
+def scores_version(session: Session, run: tables.Run, sample: Sample = EVERY) -> tuple[Any, ...]:
+    """Return a value that changes with any verdict, threshold or trajectory of the sample."""
     verdict, record = tables.Verdict, tables.Trajectory
     newest = (func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)))
-    verdicts = select(*newest, func.sum(col(verdict.threshold))).where(col(verdict.run_id) == run.id)
+    verdicts = select_verdicts(run, sample, *newest, func.sum(col(verdict.threshold)))
     records = select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
-        col(record.run_id) == run.id
+        *sample.conditions(run)
     )
-    return (run.id, *session.execute(verdicts).one(), *session.execute(records).one())
+    return (run.id, sample.total, *session.execute(verdicts).one(), *session.execute(records).one())
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The numbers of a run's trajectories: `judgeable`, `halted` by trial, and `copies` that were carried over."""
+    """The numbers of trajectories: `judgeable`, `halted` by trial, and `copies` that were carried over.
+
+    The run has `scale` times as many trajectories; it is above 1 if these are a sample.
+    """
 
     judgeable: int
     halted: dict[int, int]
     copies: int = 0
+    scale: float = 1.0
 
     @property
     def n(self) -> int:
         """The number of trajectories without copies."""
         return self.judgeable + sum(self.halted.values())
 
+    def scaled(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return these numbers of trajectories as estimates for the whole run."""
+        return np.array(np.rint(counts * self.scale), dtype=np.int64)
 
-def count_population(session: Session, run: tables.Run) -> Population:
+
+def count_population(session: Session, run: tables.Run, sample: Sample = EVERY) -> Population:
     """Return the number of trajectories to judge, of halted trajectories and of copies of earlier trials."""
     record = tables.Trajectory
     halted, own = col(record.recorded_outcome) == Outcome.HALTED, col(record.carried_over).is_(False)
     kinds = (own & halted, own & not_(halted), not_(own))
     statement = (
         select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in kinds))
-        .where(col(record.run_id) == run.id)
+        .where(*sample.conditions(run))
         .group_by(col(record.trial))
     )
     rows = session.execute(statement).all()
     halted_by_trial = {row[0]: int(row[1]) for row in rows if row[1] or row[2]}
-    return Population(sum(int(row[2]) for row in rows), halted_by_trial, sum(int(row[3]) for row in rows))
+    return Population(sum(int(row[2]) for row in rows), halted_by_trial, sum(int(row[3]) for row in rows), sample.scale)
 
 
-def _statement(run: tables.Run) -> Any:
+def _statement(run: tables.Run, sample: Sample) -> Any:
     verdict, record = tables.Verdict, tables.Trajectory
     paper = col(verdict.parameters).contains(f'"{MODE}":"{PAPER_MODE}"')
     unread = col(verdict.parameters).contains(f'"{UNPARSED}":true')
@@ -170,6 +183,7 @@ def _statement(run: tables.Run) -> Any:
             func.max(col(verdict.model)),
             func.sum(case((paper, 1), else_=0)),
             func.count(),
+            sample=sample,
         )
         .group_by(col(verdict.detector), col(record.id), col(record.trial), col(record.label))
         .order_by(col(verdict.detector), col(record.id))

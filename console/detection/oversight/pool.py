@@ -22,6 +22,7 @@ from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated.faults import find_true_label
 from console.runs import costs, is_current, run_options
+from console.runs.status import EVERY, Sample, draw_sample
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint, pending_checkpoint
@@ -55,44 +56,46 @@ class Pool:
     routing: str
     labels: str
     rows: pd.DataFrame
+    sample: Sample = EVERY
 
 
 def read_pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     """Return the pool of a run; raise BadInput if the labels are neither gold nor adjudicated."""
     if labels not in LABELS:
         raise BadInput(f"{labels!r} is not a valid kind of labels. Use {' or '.join(LABELS)}.")
-    rows = _read_judged(session, run)
+    sample = draw_sample(session, run)
+    rows = _read_judged(session, run, sample)
     rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)
     rows["priority"] = rows["expected_cost" if run_options(run).costs else "score"]
-    rows = rows.merge(read_reviews(session, run), on="trajectory_id", how="left")
+    rows = rows.merge(read_reviews(session, run, sample), on="trajectory_id", how="left")
     rows["reported"] = rows["reported"].eq(True)
-    return Pool(run.name, routing_name(run), labels, rows)
+    return Pool(run.name, routing_name(run), labels, rows, sample)
 
 
 def pool_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Return a value that changes with the pool of the run, or with the inspections spent on it."""
     item, decision, entry, settled = tables.Item, tables.Decision, tables.LedgerEntry, tables.Adjudication
+    record, sample = tables.Trajectory, draw_sample(session, run)
     decided = (
         sa_select(func.max(col(decision.id)), func.count(), func.count().filter(is_current()))
         .join(item, col(item.id) == col(decision.item_id))
-        .where(col(item.run_id) == run.id)
+        .join(record, col(record.id) == col(item.trajectory_id))
+        .where(*sample.conditions(run))
     )
     moved = (
         sa_select(func.max(col(entry.id)))
         .join(tables.Budget, col(tables.Budget.id) == col(entry.budget_id))
         .where(col(tables.Budget.run_id) == run.id)
     )
-    outcomes = sa_select(func.count()).where(
-        col(tables.Trajectory.run_id) == run.id, col(tables.Trajectory.outcome) == Outcome.SUCCEEDED
-    )
+    outcomes = sa_select(func.count()).where(*sample.conditions(run), col(record.outcome) == Outcome.SUCCEEDED)
     final = sa_select(func.max(col(settled.id)), func.count()).where(settlement_condition(run))
     counts = [value for query in (decided, moved, outcomes, final) for value in session.execute(query).one()]
     stated = (run.budget_cap, run.budget_percent, run.detector, run.options)
-    return (*scores.scores_version(session, run), *stated, *counts)
+    return (*scores.scores_version(session, run, sample), *stated, *counts)
 
 
-def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
+def read_reviews(session: Session, run: tables.Run, sample: Sample = EVERY) -> pd.DataFrame:
     """Return columns trajectory_id, inspected_ms, reported, reported_ms, corrected.
 
     Undone and replaced decisions do not count. An escalation is not a decision; an audit is not of a flagged action.
@@ -118,7 +121,7 @@ def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
         .join(record, col(record.id) == col(item.trajectory_id))
         .outerjoin(verdict, col(verdict.id) == col(item.verdict_id))
         .outerjoin(following, following_trial)
-        .where(col(item.run_id) == run.id, col(item.kind) != HALTED, is_current())
+        .where(*sample.conditions(run), col(item.kind) != HALTED, is_current())
         .group_by(col(record.id))
     )
     columns = ["trajectory_id", "inspected_ms", "reported", "reported_ms", "corrected"]
@@ -174,7 +177,7 @@ def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
     return {id or 0: task_spec(asked) for id, asked in session.exec(statement)}
 
 
-def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
+def _read_judged(session: Session, run: tables.Run, sample: Sample) -> pd.DataFrame:
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns = (
         col(verdict.detector),
@@ -189,7 +192,7 @@ def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
         order_by=(col(verdict.flagged).desc(), col(verdict.step), col(verdict.id)),
     )
     ranked = (
-        scores.select_judged(run, *columns, place.label("place"))
+        scores.select_judged(run, *columns, place.label("place"), sample=sample)
         .join(task, col(task.id) == col(record.task_id))
         .subquery()
     )

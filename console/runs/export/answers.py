@@ -14,18 +14,17 @@ from sqlalchemy import null, select
 from sqlmodel import Session
 
 from console.runs.export.formats import Page
-from console.runs.export.query import OF_TRAJECTORY, RUN_NAME, Amend, ExportQuery, fields, integer, text, time
+from console.runs.export.query import OF_TRAJECTORY, RUN_NAME, ExportQuery, fields, integer, text, time
 from storage.tables import Table
 
 _tables = Table.metadata.tables
-_decision, _item, _run = _tables["decision"], _tables["item"], _tables["run"]
-_trajectory, _task = _tables["trajectory"], _tables["task"]
-_correction, _allowed = _tables["line_correction"], _tables["allowed_check"]
+_NAMES = "decision item run trajectory task line_correction allowed_check"
+_decision, _item, _run, _trajectory, _task, _correction, _allowed = (_tables[name] for name in _NAMES.split())
 _OF_ANSWER, _NEEDED = 4, 2
 _OF_LINE = 6
 
 
-def _with_task(rows: Any) -> Any:
+def with_task(rows: Any) -> Any:
     """Return the join of these rows of items with the item, its trajectory and its task."""
     items = rows.join(_item, _item.c.id == rows.c.item_id)
     return items.join(_trajectory, _trajectory.c.id == _item.c.trajectory_id).join(
@@ -33,13 +32,9 @@ def _with_task(rows: Any) -> Any:
     )
 
 
-def _open_answers() -> Amend:
-    """Return an Amend function that writes one row per answer, with the answer in the row's last cells."""
-
-    def amend(_session: Session, page: Page) -> Page:
-        return [(*row[: -_OF_ANSWER - _NEEDED], *cells) for row in page for cells in _cells(row[-2], row[-1])]
-
-    return amend
+def _open_answers(_session: Session, page: Page) -> Page:
+    """Return one row per answer, with the answer in the row's last cells."""
+    return [(*row[: -_OF_ANSWER - _NEEDED], *cells) for row in page for cells in _cells(row[-2], row[-1])]
 
 
 def _cells(answers: str | None, options: str | None) -> Iterator[tuple[Any, ...]]:
@@ -61,25 +56,21 @@ ANSWERS = ExportQuery(
         text("question_kind", null()),
         text("answer", null()),
     ),
-    joined=_with_task(_decision),
+    joined=with_task(_decision),
     run_id=_item.c.run_id,
     key=_decision.c.id,
     needs=(
         _decision.c.answers,
         select(_run.c.options).where(_run.c.id == _item.c.run_id).correlate(_item).scalar_subquery(),
     ),
-    amend=_open_answers,
+    amend=lambda: _open_answers,
     for_researchers=True,
 )
 
 
-def _open_lines() -> Amend:
-    """Return an Amend function that fills the row's last cells from the JSON of the line."""
-
-    def amend(_session: Session, page: Page) -> Page:
-        return [(*row[: -_OF_LINE - 1], *_line_cells(row[-1])) for row in page]
-
-    return amend
+def _open_lines(_session: Session, page: Page) -> Page:
+    """Return the rows with the last cells from the JSON of the line."""
+    return [(*row[: -_OF_LINE - 1], *_line_cells(row[-1])) for row in page]
 
 
 def _line_cells(line: str) -> tuple[str | int | None, ...]:
@@ -103,11 +94,11 @@ CORRECTIONS = ExportQuery(
         text("evidence_quote", null()),
         integer("evidence_step", null()),
     ),
-    joined=_with_task(_correction),
+    joined=with_task(_correction),
     run_id=_item.c.run_id,
     key=_correction.c.id,
     needs=(_correction.c.line,),
-    amend=_open_lines,
+    amend=lambda: _open_lines,
     for_researchers=True,
 )
 

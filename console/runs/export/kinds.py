@@ -17,7 +17,7 @@ import orjson
 from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
-from console.runs.export.answers import ALLOWED_CHECKS, ANSWERS, CORRECTIONS
+from console.runs.export.answers import ALLOWED_CHECKS, ANSWERS, CORRECTIONS, with_task
 from console.runs.export.formats import Page
 from console.runs.export.query import (
     CONDITION,
@@ -46,11 +46,10 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage.tables import DecisionKind, SlotStatus, Table
 
 _tables = Table.metadata.tables
-_decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "item", "task", "verdict"))
-_trajectory = _tables["trajectory"]
-_ask, _slot, _ledger, _budget = (_tables[name] for name in ("ask", "slot", "ledger", "budget"))
-_event, _link = (_tables[name] for name in ("event", "event_link"))
-_body, _seeded = _tables["trajectory_body"], _tables["seeded_item"]
+_NAMES = "decision item task verdict trajectory ask slot ledger budget event event_link trajectory_body seeded_item"
+_decision, _item, _task, _verdict, _trajectory, _ask, _slot, _ledger, _budget, _event, _link, _body, _seeded = (
+    _tables[name] for name in _NAMES.split()
+)
 _AT_ONCE = 50
 
 
@@ -146,10 +145,7 @@ _DECISION_CELLS = (
 
 DECISIONS = ExportQuery(
     cells=_DECISION_CELLS,
-    joined=_decision.join(_item, _item.c.id == _decision.c.item_id)
-    .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
-    .join(_task, _task.c.id == _trajectory.c.task_id)
-    .outerjoin(_verdict, _verdict.c.id == _item.c.verdict_id),
+    joined=with_task(_decision).outerjoin(_verdict, _verdict.c.id == _item.c.verdict_id),
     run_id=_item.c.run_id,
     key=_decision.c.id,
     needs=checkpoint_of(_item, _decision.c.action_digest),

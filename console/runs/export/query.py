@@ -35,12 +35,8 @@ def _cell(kind: ColumnKind, name: str, value: Any) -> ExportColumn:
     return ExportColumn(Column(name, kind), value)
 
 
-text, integer, number = (
-    partial(_cell, ColumnKind.TEXT),
-    partial(_cell, ColumnKind.INTEGER),
-    partial(_cell, ColumnKind.NUMBER),
-)
-truth, time = partial(_cell, ColumnKind.TRUTH), partial(_cell, ColumnKind.TIME)
+_ORDER = (ColumnKind.TEXT, ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.TRUTH, ColumnKind.TIME)
+text, integer, number, truth, time = (partial(_cell, kind) for kind in _ORDER)
 json, record = partial(_cell, ColumnKind.JSON), partial(_cell, ColumnKind.RECORD)
 
 _OF_TYPE = {int: ColumnKind.INTEGER, float: ColumnKind.NUMBER, bool: ColumnKind.TRUTH}

@@ -237,19 +237,10 @@ def _values(made: pd.DataFrame, failed: int) -> dict[str, float | None]:
     }
 
 
-COLUMNS = (
-    "participant",
-    "outside_id",
-    "state",
-    "completion_code",
-    "joined_at",
-    "finished_at",
-    "decisions",
-    "right",
-    "excluded_by",
-    "bonus",
-    "currency",
+_COLUMNS_WORDS = (
+    "participant outside_id state completion_code joined_at finished_at decisions right excluded_by bonus currency"
 )
+COLUMNS = tuple(_COLUMNS_WORDS.split())
 _NOBODY = (ParticipantStage.FREE, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
 _STATES = {
     ParticipantStage.FINISHED: "finished",

@@ -44,17 +44,8 @@ class ParticipantStage(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-ORDER = (
-    ParticipantStage.CONSENT,
-    ParticipantStage.QUESTIONS,
-    ParticipantStage.BEFORE,
-    ParticipantStage.INSTRUCTIONS,
-    ParticipantStage.QUIZ,
-    ParticipantStage.PRACTICE,
-    ParticipantStage.WORKING,
-    ParticipantStage.AFTER,
-    ParticipantStage.FINISHED,
-)
+_IN_ORDER = "consent questions before instructions quiz practice working after finished"
+ORDER = tuple(map(ParticipantStage, _IN_ORDER.split()))
 WITHIN = (ParticipantStage.BETWEEN, ParticipantStage.BREAK)
 """The stages between two conditions."""
 TURNED_AWAY = (ParticipantStage.SCREENED_OUT, ParticipantStage.OVER_QUOTA, ParticipantStage.FAILED_QUIZ)

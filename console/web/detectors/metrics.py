@@ -58,9 +58,9 @@ def figures(evaluation: Dashboard) -> None:
         "detector that was tuned or trained on this run are optimistic; see “Within and across runs”."
     )
     with st.container(horizontal=True):
-        _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
+        _table_button("Figures (CSV)", evaluation.figure_table, evaluation, "figures")
         scores = partial(dashboard.score_table, evaluation.scores.values())
-        _table_button("All scores (CSV)", scores, evaluation.run, "scores")
+        _table_button("All scores (CSV)", scores, evaluation, "scores")
 
 
 @st.fragment
@@ -112,12 +112,12 @@ def curves(evaluation: Dashboard) -> None:
     for column, name in zip(st.columns(2), ("pr-curve", "roc-curve"), strict=True):
         with column:
             if evaluation.both_classes:
-                show_run_chart(evaluation.run, name, evaluation.tables[name])
+                _draw(evaluation, name, evaluation.tables[name])
             else:
                 st.caption(f"{name.replace('-', ' ')}: {_ONE_CLASS}.")
     probabilities = evaluation.tables["reliability"]
     if len(probabilities):
-        show_run_chart(evaluation.run, "reliability", probabilities)
+        _draw(evaluation, "reliability", probabilities)
     else:
         st.caption(
             "No reliability diagram: no detector here outputs a probability. "
@@ -135,12 +135,12 @@ def threshold(evaluation: Dashboard) -> None:
     one = evaluation.scores[name]
     left, right = st.columns(2)
     with left:
-        show_run_chart(evaluation.run, "score-histogram", dashboard.histogram_table(one), of=name)
+        _draw(evaluation, "score-histogram", dashboard.histogram_table(one), of=name)
     with right:
         sweep = dashboard.sweep_table(
             one, evaluation.population, halted_free=evaluation.halted_free, reviews=evaluation.reviews
         )
-        show_run_chart(evaluation.run, "threshold-sweep", sweep, of=name)
+        _draw(evaluation, "threshold-sweep", sweep, of=name)
     _slider(evaluation, name)
 
 
@@ -158,7 +158,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
             st.caption("No confusion matrix: the trajectories of this detector have no labels.")
             return
         counted = count_matrix(known, at)
-        show_run_chart(evaluation.run, "confusion-matrix", dashboard.confusion_table(counted), of=name)
+        _draw(evaluation, "confusion-matrix", dashboard.confusion_table(counted), of=name)
     cost = weigh_errors(counted, *_costs())
     with right, st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
@@ -187,7 +187,8 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         flagged = counted(int(table["flagged"].sum()), "action")
         st.markdown(f"**{flagged}** flagged by score alone; on a gate the policy selects the reviews.")
     else:
-        st.markdown(f"**{counted(needed, 'inspection')}**{each}; {limit}")
+        about = "About " if evaluation.sample.stated else ""
+        st.markdown(f"{about}**{counted(needed, 'inspection')}**{each}; {limit}")
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, width="content", height="content")
     st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language="bash")
 
@@ -222,7 +223,7 @@ def agreement(evaluation: Dashboard) -> None:
     """Draw the overlap of the detectors' flags."""
     if len(evaluation.scores) > 1:
         st.header("Shared flags")
-        show_run_chart(evaluation.run, "flag-overlap", evaluation.tables["flag-overlap"])
+        _draw(evaluation, "flag-overlap", evaluation.tables["flag-overlap"])
 
 
 def models(evaluation: Dashboard) -> None:
@@ -230,7 +231,7 @@ def models(evaluation: Dashboard) -> None:
     mixed = comparison.tabulate_mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
         st.header(f"Models of {method}")
-        show_run_chart(evaluation.run, "model-mixing", frame, of=str(method))
+        _draw(evaluation, "model-mixing", frame, of=str(method))
 
 
 def show_published(evaluation: Dashboard) -> None:
@@ -242,7 +243,7 @@ def show_published(evaluation: Dashboard) -> None:
         "Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric", width=360
     )
     table = dashboard.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
-    show_run_chart(evaluation.run, "published-overlay", table, of=metric)
+    _draw(evaluation, "published-overlay", table, of=metric)
     st.caption(
         "Hollow marks show the figures published in the InferAct paper (v3, Tables 1 and 2) for its models and tasks."
     )
@@ -261,7 +262,7 @@ def spending(evaluation: Dashboard) -> None:
             "Cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
         },
     )
-    _table_button("Table (CSV)", lambda: evaluation.spending, evaluation.run, "spending")
+    _table_button("Table (CSV)", lambda: evaluation.spending, evaluation, "spending")
     if evaluation.spending["requests"].isna().all():
         st.caption("These detectors made no model requests.")
 
@@ -299,6 +300,11 @@ def _filled(table: pd.DataFrame) -> pd.DataFrame:
     return table.dropna(axis="columns", how="all").rename(columns=lambda name: capitalize(str(name).replace("_", " ")))
 
 
-def _table_button(label: str, table: Callable[[], pd.DataFrame], run: str, name: str) -> None:
-    file, leaving = f"{run}-{name}.csv", exporting(run)
-    download(label, lambda: as_csv(table()), file, "text/csv", f"{name}-csv", leaving=leaving, type="tertiary")
+def _draw(evaluation: Dashboard, name: str, table: pd.DataFrame, *, of: str = "") -> None:
+    show_run_chart(evaluation.run, name, evaluation.sample.add_to(table), of=of)
+
+
+def _table_button(label: str, table: Callable[[], pd.DataFrame], evaluation: Dashboard, name: str) -> None:
+    file, leaving = f"{evaluation.run}-{name}.csv", exporting(evaluation.run)
+    make = lambda: as_csv(evaluation.sample.add_to(table()))  # noqa: E731
+    download(label, make, file, "text/csv", f"{name}-csv", leaving=leaving, type="tertiary")

@@ -14,6 +14,7 @@ from console.analysis.statistics.estimates import number
 from console.database import database_url, reading
 from console.detection import oversight
 from console.language import counted
+from console.runs.status import Sample
 from console.web.run_files import show_burn_down, show_run_chart
 from storage.tables import RunKind
 
@@ -61,7 +62,8 @@ def show_oversight(run_name: str) -> None:
             curves = _curves(database_url(), pool, version, labels, trial, further, wanted)
     with body:
         if known:
-            _drawn(run_name, curves, wanted, _tell_undecided(pool.routing, known[trial], is_routed=is_routed))
+            undecided = _tell_undecided(pool.routing, known[trial], is_routed=is_routed)
+            _drawn(run_name, curves, wanted, undecided, pool.sample)
             if is_live and labels == oversight.LABELS[0]:
                 st.caption(_PLAYED)
         else:
@@ -80,7 +82,7 @@ def _tell_undecided(routing: str, flaggers: list[str], *, is_routed: bool) -> st
     return "No flagged trajectory of this trial is decided yet."
 
 
-def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) -> None:
+def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str, sample: Sample) -> None:
     points, summary = curves.points, curves.summary
     if wanted[1] is None:
         by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
@@ -88,7 +90,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) 
             points, summary = (frame[frame["policy"] != _TWINS[1]] for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
-        show_run_chart(run, "oversight-curve", points.assign(spent=curves.spent))
+        show_run_chart(run, "oversight-curve", sample.add_to(points.assign(spent=curves.spent)))
     with right:
         for sentence in _sentences(curves, undecided):
             st.markdown(sentence)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from console.database import database_url, reading
 from console.detection.evaluation import dashboard
+from console.runs.status import STATED
 from console.web.detectors import corrected, metrics, oversight, requirement_lines
 from console.web.run_picker import chosen_run, run_picker
 from console.web.widgets.messages import next_step_row, show_empty_state
@@ -34,6 +35,9 @@ if not evaluation.scores:
     next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
 
+if evaluation.sample.stated:
+    stated = STATED.format(**evaluation.sample.to_dict()["sample"])
+    st.caption(f"{stated} Inspections, time and cost are estimates for the whole run.")
 if evaluation.known:
     metrics.figures(evaluation)
     metrics.curves(evaluation)

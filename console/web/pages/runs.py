@@ -7,7 +7,7 @@ from console.database import reading
 from console.review import inbox
 from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
-from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
+from console.runs.status import EVERY, SUMMARY_COLUMNS, draw_sample, run_status, run_summary, status_rows
 from console.web.flash import show_messages
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.runs import forms, new_run
@@ -27,7 +27,8 @@ with reading() as session:
     run = chosen_run(session)
     listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
     summaries = [run_summary(session, one) for one in listed]
-    status = run_status(session, run) if run else None
+    sample = draw_sample(session, run) if run else EVERY
+    status = run_status(session, run, sample) if run else None
     nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     looked = candidates(session, run, limit=300) if run else Candidates([], 0, 0)
@@ -56,6 +57,8 @@ st.header("Status by trial", anchor=False)
 words = OUTCOMES | {"inspections": "budget used"}
 trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
 st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, width="content", placeholder="–")
+if sample.stated:
+    st.caption(f"Flagged trajectories and audits are estimated from a sample of {sample.stated}.")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:

@@ -61,6 +61,8 @@ def show_overview(run_name: str) -> None:
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
     show_html(style_sheets("loop") + loop)
+    if found.sample.stated:
+        st.caption(f"Estimated from a sample of {found.sample.stated}; decisions and pending items are exact.")
     with st.expander("What each bar counts"):
         show_rows(
             [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in _WORDS["definitions"].items()],
@@ -120,12 +122,13 @@ def _success(run: tables.Run, found: Overview) -> None:
     if len(found.solved) < 2:
         first = found.solved[0]
         unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
-        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {found.tasks:,}** tasks solved.{unaided}")
+        about = "about " if found.sample.stated else ""
+        st.markdown(f"Trial {first.trial}: **{about}{first.tasks:,} of {found.tasks:,}** tasks solved.{unaided}")
         if archive:
             st.caption(_RECORDED)
         return
     table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
-    show_run_chart(run.name, "trial-success", table, page="overview", height=_CHART_PX)
+    show_run_chart(run.name, "trial-success", found.sample.add_to(table), page="overview", height=_CHART_PX)
     st.caption(_RECORDED if archive else _UNAIDED)
 
 

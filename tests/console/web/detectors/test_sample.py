@@ -1,0 +1,91 @@
+"""The metrics of a large run use a sample, which the page, the files and the commands state."""
+
+import csv
+import json
+
+import pytest
+from sqlalchemy import insert
+from sqlmodel import select
+
+from console import runs
+from console.cli import run_command
+from console.database import reading, writing
+from console.detection.evaluation import dashboard, metrics
+from console.runs import status
+from console.trajectory import Label
+from storage import tables
+from tests.verdicts import a_run, judge, of_run
+
+BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
+MORE = 2_000
+ALL = status.MOST + MORE
+STATED = f"10,000 of {ALL:,} trajectories"
+
+
+@pytest.fixture
+def large():
+    """A run that the detector judges without an error, except for those whose digests come last: the first imported."""
+    a_run("large", [BAD])
+    with writing() as session:
+        first = session.exec(select(tables.Trajectory)).one()
+        row = {**first.model_dump(exclude={"id"}), "label": GOOD}
+        rows = [row | {"digest": f"b{at:05}", "label": (GOOD, BAD)[at % 2]} for at in range(MORE - 1)]
+        rows += [row | {"digest": f"a{at:05}", "label": (GOOD, BAD)[at % 2]} for at in range(status.MOST)]
+        first.digest = "b99999"
+        session.execute(insert(tables.Trajectory), rows)
+    wrong = [0.1, *((0.9, 0.1)[at % 2] for at in range(MORE - 1))]
+    judge("large", "rules", [*wrong, *((0.1, 0.9)[at % 2] for at in range(status.MOST))], latency_ms=1_000.0)
+    return "large"
+
+
+def test_the_metrics_are_those_of_the_smallest_digests(large):
+    found = of_run(large, dashboard.build_dashboard)
+    assert (found.figures["rules"]["macro_f1"], found.figures["rules"]["n"]) == (1.0, status.MOST)
+    assert of_run(large, metrics.evaluate)["rules"]["sample"] == {"trajectories": status.MOST, "of": ALL}
+    assert set(found.sample.add_to(found.figure_table())["sample"]) == {STATED}
+    whole = dashboard.inspections_table(found.scores["rules"], found.population, 0.5, None, halted_free=False)
+    assert whole["inspections"].tolist() == [ALL // 2]
+    assert found.spending[["verdicts", "seconds"]].values.tolist() == [[ALL, ALL]]
+
+
+def test_a_change_beyond_the_sample_does_not_measure_again(large):
+    before = of_run(large, dashboard.dashboard_version)
+    with writing() as session:
+        verdicts = session.exec(select(tables.Verdict).order_by(tables.Verdict.id)).all()
+        verdicts[0].threshold = 0.95
+    assert of_run(large, dashboard.dashboard_version) == before
+    with writing() as session:
+        session.get_one(tables.Verdict, verdicts[-1].id).threshold = 0.95
+    assert of_run(large, dashboard.dashboard_version) != before
+
+
+def test_the_page_states_it(large, open_page, words):
+    at = open_page("detectors")
+    said = words(at)
+    assert f"Metrics and curves use a sample: {STATED}, those with the smallest content digests." in said
+    flags = "rules flags 5,000 of 5,000 misaligned and 0 of 5,000 aligned trajectories, by gold label."
+    assert flags in [one.value for one in at.text]
+    assert f"About **{ALL // 2:,} inspections**" in said
+
+
+def test_the_commands_and_their_files_state_it(large, capsys, tmp_path):
+    def run(*arguments):
+        assert run_command(arguments) == 0
+        return capsys.readouterr().out
+
+    assert json.loads(run("evaluate", large, "--json"))["rules"]["sample"] == {"trajectories": status.MOST, "of": ALL}
+    assert f"use a sample: {STATED}" in run("evaluate", large)
+    curve = json.loads(run("oversight", large, "--out", str(tmp_path / "curve.csv"), "--json"))
+    assert (curve["sample"], curve["curves"][0]["flagged"]) == ({"trajectories": status.MOST, "of": ALL}, 5_000)
+    rows = csv.DictReader((tmp_path / "curve.csv").read_text().splitlines())
+    assert {row["sample"] for row in rows} == {STATED}
+    assert f"use a sample: {STATED}" in run("oversight", large)
+
+
+def test_a_run_of_the_size_of_a_sample_is_read_whole(data_dir):
+    a_run("small", [BAD, GOOD] * 3)
+    judge("small", "rules", [0.9, 0.1] * 3)
+    with reading() as session:
+        run = runs.get(session, "small")
+        assert status.draw_sample(session, run).stated == ""
+        assert "sample" not in metrics.evaluate(session, run)["rules"]
