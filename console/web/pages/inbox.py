@@ -178,7 +178,7 @@ def show_no_runs(who: Identity | None) -> None:
     else:
         show_empty_state(
             _("Nothing to review yet"),
-            _("No run has started yet. New items appear here when a researcher starts a run."),
+            _("New items appear here when a run flags an action or an agent asks for a review."),
         )
     with reading() as session:
         newest = inbox.find_newest_run(session)

@@ -119,7 +119,7 @@ def show_sessions(identity: Identity) -> None:
         line = st.container(horizontal=True, vertical_alignment="center", key=f"session-{one.id}")
         words = _("{name}: {browser}, {address}; last seen {day} UTC")
         if one.id == identity.session_id:
-            words = _("{name} (this session): {browser}, {address}; last seen {day} UTC")
+            words = _("{name} (this browser): {browser}, {address}; last seen {day} UTC")
         browser, address = sessions.browser_in_words(one.browser), one.address or _("unknown address")
         day = f'<span class="ia-one-line">{_day(one.seen_ms)}</span>'
         said = plain(words).format(name=plain(one.name), browser=plain(browser), address=plain(address), day=day)

@@ -52,8 +52,8 @@ def test_rows_say_which_browser_from_where_and_since_when(opened):
     when = "since 2030-03-17 17:46 UTC, last seen 2030-03-17 17:4"
     assert shown.status_code == 200
     assert rows(shown.text) == [
-        f"Ada unknown browser from unknown, {when}6 UTC",
-        f"Ada this browser Firefox on Linux from 192.0.2.9, {when}7 UTC",
+        f"Ada unknown browser unknown address, {when}6 UTC",
+        f"Ada this browser Firefox on Linux 192.0.2.9, {when}7 UTC",
     ]
     assert "<h1>Your sessions</h1>" in shown.text
 
