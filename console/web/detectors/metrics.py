@@ -87,7 +87,7 @@ def _tell_flags(evaluation: Dashboard) -> None:
     """Draw sentences on each detector's flags at its threshold, refused checkpoints and unreadable replies."""
     for name, one in evaluation.known.items():
         found, left = count_matrix(one), evaluation.excluded[name]
-        excluded = f"; {left:,} were left out (halted, or without a label or a verdict)" if left else ""
+        excluded = f"; left out: {left:,} (halted, or without a label or a verdict)" if left else ""
         if copies := evaluation.population.copies:
             excluded += f"; {copies:,} more {'is a copy' if copies == 1 else 'are copies'} of earlier trials"
         st.text(

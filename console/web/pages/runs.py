@@ -110,7 +110,7 @@ opened = st.session_state.get("runs_opened", 0)
 shown = st.dataframe(
     capitalize_heads(
         {_HEADS.get(name, name): row[name] for name in SUMMARY_COLUMNS}
-        | {"environments": row["environment"].replace(",", ", ")}
+        | {"environments": row["environment"].replace(",", ", "), "kind": row["kind"].replace("archive", "imported")}
         for row in summaries
     ),
     key=f"runs-{opened}",

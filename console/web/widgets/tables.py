@@ -102,7 +102,7 @@ def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def capitalize(words: str) -> str:
     """Return the words with their first letter as a capital; a symbol such as `p`, `df` or `d'` stays as it is."""
-    first = words.split(" ")[0]
+    first = words.split(" ")[0].rstrip(",")
     return words if len(words) < 3 or len(first) < 2 or not first.isalnum() else words[:1].upper() + words[1:]
 
 

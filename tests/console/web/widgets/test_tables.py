@@ -87,7 +87,7 @@ def test_a_long_text_may_wrap():
 @pytest.mark.parametrize(
     ("words", "head"),
     [("at most", "At most"), ("beyond budget", "Beyond budget"), ("id", "id"), ("p holm", "p holm"), ("d'", "d'"),
-     ("95% low", "95% low"), ("to date", "To date"), ("", "")],
+     ("95% low", "95% low"), ("solved, held back", "Solved, held back"), ("to date", "To date"), ("", "")],
 )  # fmt: skip
 def test_a_head_begins_with_a_capital_and_a_symbol_stays(words, head):
     assert capitalize(words) == head
