@@ -96,6 +96,28 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
     assert [row["budget_used"] for row in rows] == ["1", "2"]
 
 
+def test_a_click_anywhere_on_a_row_opens_its_trajectory_in_this_tab(filled, serve, open_page, settled):
+    filled()
+    page, address = open_page(), serve()
+    let_in(page, address, "Grace")
+    page.goto(f"{address}/trajectories?run=kettles")
+    row = page.locator("tbody tr").nth(3)
+    row.wait_for()
+    settled(page)
+    wanted = row.locator("a[data-item]").get_attribute("data-item")
+    page.evaluate("window.stays = true")
+    row.locator("td").nth(2).click()
+    page.get_by_role("heading", name=f"Trajectory {wanted}", exact=True).wait_for()
+    settled(page)
+    assert f"id={wanted}" in page.url
+    assert page.evaluate("window.stays"), "the page was loaded again"
+    page.get_by_role("button", name="Show list").click()
+    page.get_by_role("heading", name="Trajectories", exact=True).wait_for()
+    with page.context.expect_page() as opened:
+        page.locator(f"a[data-item='{wanted}']").click(modifiers=["Control"])
+    opened.value.get_by_role("heading", name=f"Trajectory {wanted}", exact=True).wait_for()
+
+
 def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page, settled):
     filled(budget="9")
     page = open_review(open_page, serve())
