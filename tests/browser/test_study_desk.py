@@ -88,7 +88,7 @@ def _results(page, settled):
 
 
 def _settled_by_key(page, settled):
-    choose(page, "Adjudicate")
+    choose(page, "Disagreements")
     page.get_by_text("The user asked").first.wait_for()
     settled(page)
     ready(page)
@@ -118,7 +118,7 @@ def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settle
     page.get_by_text("1 of 1 people joined").wait_for()
     assert page.get_by_role("row", name="P01").get_by_text("reading the consent").is_visible()
     phone = desk("study=desk&section=board", width=390, height=844, theme="dark")
-    for section in ("Design", "Results", "Adjudicate", "Report", "Board"):
+    for section in ("Design", "Results", "Disagreements", "Report", "Board"):
         phone.get_by_role("radio", name=section).click()
         phone.wait_for_timeout(300)
         settled(phone)

@@ -17,7 +17,7 @@ SECTIONS: dict[str, tuple[str, Callable[[tables.Study], None]]] = {
     "board": ("Board", board.show),
     "design": ("Design", plan.show),
     "results": ("Results", results.show),
-    "adjudicate": ("Adjudicate", adjudication.show_study),
+    "adjudicate": ("Disagreements", adjudication.show_study),
     "report": ("Report", results.show_report),
 }
 """The title of each section and the function that draws it."""
