@@ -25,7 +25,7 @@ from storage.queue import Claim, NoClaim, NoClaimReason
 _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "trajectories"))
 
 _LATE_MS = 2_000
-"""The time after which an address that names the previous item again is the visitor's own, in ms."""
+"""The time after which an address that names an earlier item again is the visitor's own, in ms."""
 _LONGEST = 18
 """The number of digits that fit a database integer."""
 
@@ -52,11 +52,11 @@ def get_requested_item(session: Session) -> str | None:
     """
     wanted = st.query_params.get("item")
     if wanted == st.session_state.get("item_in_address"):
-        st.session_state["item_left"] = None
+        st.session_state["items_left"] = {}
         return None
-    left, left_ms = st.session_state.get("item_left") or (None, 0)
-    # A browser that has not yet received the new address still sends the previous one; later, this is its Back button.
-    if wanted is None or (wanted == left and now_ms() - left_ms < _LATE_MS):
+    left_ms = st.session_state.get("items_left", {}).get(wanted, 0)
+    # A browser that has not yet received the new address still sends an earlier one; later, this is its Back button.
+    if wanted is None or now_ms() - left_ms < _LATE_MS:
         return None
     item = _named(session, wanted)
     run = session.get(tables.Run, item.run_id) if item else None
@@ -171,7 +171,7 @@ def get_open_claim(session: Session, scope: tables.Run | None, reviewer: str) ->
 
 def forget_address() -> None:
     """Let the next address open its item, also the item that this tab showed last."""
-    for key in ("item_in_address", "item_left"):
+    for key in ("item_in_address", "items_left"):
         st.session_state.pop(key, None)
 
 
@@ -180,7 +180,7 @@ def name_in_address(item: int | None) -> None:
     named = None if item is None else str(item)
     earlier = st.session_state.get("item_in_address")
     if earlier != named:
-        st.session_state["item_left"] = (earlier, now_ms())
+        st.session_state["items_left"] = {**st.session_state.get("items_left", {}), earlier: now_ms()}
     st.session_state["item_in_address"] = named
     if named is None:
         st.query_params.pop("item", None)

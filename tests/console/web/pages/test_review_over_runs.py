@@ -89,10 +89,22 @@ def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item
     assert is_decided(at)
 
 
+def test_an_address_that_is_two_decisions_late_does_not_reopen_the_decided_item(open_page, kettles):
+    at = open_page("review", run=kettles, role="reviewer")
+    first, second = approve(at), item_of(at)
+    # The browser has received no address since the first item.
+    at.query_params["item"] = str(first)
+    approve(at)
+    at.query_params["item"] = str(first)
+    at.run()
+    assert not is_decided(at)
+    assert item_of(at) not in (first, second)
+
+
 def test_back_in_the_browser_opens_the_decided_item(open_page, kettles):
     at = open_page("review", run=kettles, role="reviewer")
     first = approve(at)
-    at.session_state["item_left"] = (str(first), now_ms() - 3_000)
+    at.session_state["items_left"] = {str(first): now_ms() - 3_000}
     at.query_params["item"] = str(first)
     at.run()
     assert is_decided(at)
