@@ -87,6 +87,6 @@ def test_the_command_measures_the_runs_that_there_are(tmp_path, capsys):
     assert told["sources"] == {"first": 12, "second": 12}
     assert {row["detector"] for row in told["rows"]} == {"rules", "random", "stacked", *across.CONTROLS}
     assert run_command(["evaluate", "first,second", "--across"]) == 0
-    assert "at chance: the interval does not lie above .5" in " ".join(capsys.readouterr().out.split())
+    assert "at chance: the interval does not lie above 0.5" in " ".join(capsys.readouterr().out.split())
     assert run_command(["evaluate", "first", "--across"]) == 1
     assert "1 of the runs has labelled" in capsys.readouterr().err
