@@ -215,9 +215,9 @@ def test_the_page_opens_at_the_readers_own_chapter_and_every_chapter_opens(open_
         assert [title.value for title in at.title] == ["Help"]
         assert first in at.markdown[-1].value
     for name in CHAPTERS:
-        assert mark_commands(chapter(name)).strip() in [
-            found.value for found in open_page("help", chapter=name).markdown
-        ]
+        shown = [found.value for found in open_page("help", chapter=name).markdown]
+        texts = [part.strip() for part in split_wide_tables(mark_commands(chapter(name))) if isinstance(part, str)]
+        assert set(texts) <= set(shown)
 
 
 def test_a_wide_table_is_apart_from_the_text_and_keeps_every_cell():
