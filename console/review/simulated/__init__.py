@@ -10,7 +10,11 @@ from console.review.simulated.oracle import NOISY, ORACLE
 from console.review.simulated.orders import INSPECTION_ORDERS
 from console.review.simulated.reviewer import Noise, ReviewCase, Reviewer, SimulatedAnswer
 
-REVIEWERS: dict[str, Reviewer] = {"oracle": ORACLE, "noisy": NOISY, "model-user": MODEL_USER}
+REVIEWERS: dict[str, Reviewer] = {
+    "oracle": ORACLE,
+    "noisy": NOISY,
+    "model-user": MODEL_USER,
+}
 
 
 def get_reviewer(name: str) -> Reviewer:

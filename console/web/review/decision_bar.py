@@ -178,10 +178,8 @@ def empty_bar(more: dict[str, str] | None = None) -> None:
     """Draw the bar when no item is shown; `more` holds further shortcuts of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
         key_button(_("Show earlier decisions"), "K", "previous-0", actions.browse_decisions, 0, 1)
-        nothing = not list_undoable_decisions()
-        key_button(_("Undo"), "U", "undo-0", actions.undo, None, disabled=nothing)
-    bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
-    bound |= more or {}
+        key_button(_("Undo"), "U", "undo-0", actions.undo, None, disabled=not list_undoable_decisions())
+    bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"} | (more or {})
     draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id="none", enabled=shortcuts.are_enabled()), None)
 
 

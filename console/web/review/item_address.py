@@ -29,7 +29,6 @@ _LATE_MS = 2_000
 _LONGEST = 18
 """The number of digits that fit a database integer."""
 
-
 _WHY_NOT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of the item's trial is spent."),
     NoClaimReason.BEYOND_CAPACITY: gettext_noop(
