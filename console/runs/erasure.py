@@ -50,7 +50,7 @@ _OWNED: dict[str, Any] = {
 """The tables whose rows belong to a person and go."""
 
 _STAYS_BEHIND = "Backups, exported files and kept model replies stay. Delete them yourself."
-_AUDIT_STAYS = "The log of people and agents, of studies, and of runs on hold stays. If links go, a checkpoint takes their place."
+_AUDIT_STAYS = "Logs of people, agents, studies and held runs stay. If links go, a checkpoint takes their place."
 _DAY_MS = 86_400_000
 
 
