@@ -62,7 +62,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
     prompt = render(
         name_for("reflect", reflection.environment, "plan"),
         instruction=reflection.instruction,
-        trajectory=_record(reflection.steps),
+        trajectory="\n".join(text for step in reflection.steps for text in _turn(step)),
         rejected_action=reflection.rejected_action,
         memory=format_memory(reflection.memory),
     )
@@ -162,10 +162,6 @@ async def _reply(calls: ModelCalls, messages: Sequence[Message]) -> str:
         if refusals > replies.RE_ASKS or (refuses(text) and take == REQUESTS - 1):
             raise ModelRefused(f"The model declined to answer: {text.splitlines()[0]}")
     return text
-
-
-def _record(steps: Sequence[Step]) -> str:
-    return "\n".join(text for step in steps for text in _turn(step))
 
 
 def _turn(step: Step) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
@@ -231,7 +230,7 @@ def _new_items(
         if checkpoint is None:
             continue
         draw = None if options.every_action else _draw(session, run, options, found, key, trial)
-        item = flagged_item(run, options, trial, found, partial(_itself, checkpoint), now_ms())
+        item = flagged_item(run, options, trial, found, lambda seen=checkpoint: seen, now_ms())
         if found.flagged or options.every_action:
             yield item
         elif draw is not None and draw.number < draw.probability:
@@ -247,10 +246,6 @@ def _draw(
     if draw is not None:
         audit_draws.store_draw(session, draw)
     return draw
-
-
-def _itself(checkpoint: Checkpoint) -> Checkpoint:
-    return checkpoint
 
 
 def count_pending(run_name: str) -> int:

@@ -104,10 +104,11 @@ class Evidence:
 
     @cached_property
     def user_texts(self) -> tuple[tuple[QuotePlace, int | None, str, int], ...]:
-        """The texts of the user as (place, step, text, position at which the user's words begin)."""
+        """The texts of the user as (place, step, text, position at which the user's words begin), each text once."""
         seen = self.checkpoint
-        before, mark, _ = seen.opening.partition(FIRST_WORDS)
-        opening = [(QuotePlace.POLICY, None, seen.opening, len(before) + len(mark))] if mark else []
+        before, mark, words = seen.opening.partition(FIRST_WORDS)
+        is_new = mark and words.split() != seen.instruction.split()
+        opening = [(QuotePlace.POLICY, None, seen.opening, len(before) + len(mark))] if is_new else []
         talks = [act for act in self.acts if act.talks and act.step <= len(seen.steps)]
         replies = [(QuotePlace.OBSERVATION, act.step, act.observation, 0) for act in talks]
         return ((QuotePlace.REQUEST, None, seen.instruction, 0), *opening, *replies)

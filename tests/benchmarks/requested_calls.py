@@ -64,6 +64,20 @@ def strangers() -> Iterator[RequestedCall]:
             yield RequestedCall(domain, request, tool, arguments, instead, differs, steps)
 
 
+def chat_of(call: RequestedCall, *, wrong: bool) -> dict[str, Any]:
+    """Return the call and the steps before it as a chat in the format of a model's messages."""
+    asked = call.checkpoint(wrong=wrong)
+    turns: list[dict[str, Any]] = [{"role": "user", "content": call.request}]
+    for number, action in enumerate([*(step.action for step in call.steps), asked.action]):
+        name, _, passed = action.partition("(")
+        made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": passed[:-1]}}
+        turns.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        if number < len(call.steps):
+            result = call.steps[number].observation
+            turns.append({"role": "tool", "tool_call_id": made["id"], "content": result})
+    return {"messages": turns}
+
+
 def is_flagged(checkpoint: Checkpoint) -> tuple[bool, str]:
     """Return whether `rules` flags the checkpoint, and its reasons."""
     verdict = judge(checkpoint, 0)

@@ -1,8 +1,13 @@
 """Calls that users asked for in eleven languages are hardly ever flagged, and most of their wrong twins are."""
 
+import orjson
+
+from console.runs.importers import read_log
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from tests.benchmarks.requested_calls import (
     LEAST_TWINS_FLAGGED,
     MOST_RIGHT_FLAGGED,
+    chat_of,
     is_flagged,
     requested_calls,
     strangers,
@@ -29,3 +34,17 @@ def test_calls_of_other_domains_pass_and_most_of_their_wrong_twins_are_flagged()
     twins = sum(is_flagged(call.checkpoint(wrong=True))[0] for call in calls)
     assert len(right) <= MOST_RIGHT_FLAGGED * len(calls), right
     assert twins >= LEAST_TWINS_FLAGGED * len(calls)
+
+
+def test_a_chat_log_is_judged_like_the_bare_request(tmp_path):
+    calls = [(call, wrong) for call in (*requested_calls(), *strangers()) for wrong in (False, True)]
+    log = tmp_path / "chats.jsonl"
+    log.write_bytes(b"\n".join(orjson.dumps(chat_of(call, wrong=wrong)) for call, wrong in calls))
+    read = [entry.trajectory for entry in read_log(log)[1]]
+    assert len(read) == len(calls)
+    differ = []
+    for (call, wrong), found in zip(calls, read, strict=True):
+        logged = is_flagged(checkpoint_at(found, len(found.steps) - 1, CheckpointKind.ACTION))
+        bare = is_flagged(call.checkpoint(wrong=wrong))
+        differ += [(call.request, wrong, logged, bare)] if logged[0] != bare[0] else []
+    assert not differ

@@ -244,9 +244,11 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     rules = {line.rule for line in table.having(Standing.BROKEN)}
     order = sorted(found, key=lambda name: (name not in rules, -weighed[name]))
     said = _arguments([(found[name], name in rules) for name in order if name in rules or weighed[name] > 0])
+    rationale = "\n".join(said) or explain_table(table, evidence.pending.step)
+    unchecked = [] if rules else tool_calls.name_unchecked(evidence, rationale)
     return Verdict(
         score=table.score,
-        rationale="\n".join(said) or explain_table(table, evidence.pending.step),
+        rationale="\n".join([rationale, *unchecked]),
         parameters={
             "signals": {name: round(finding.strength, 4) for name, finding in found.items()},
             TABLE: table.to_dict(),
@@ -266,4 +268,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=13)
+RULES = Detector("rules", "Rules", judge, version=14)

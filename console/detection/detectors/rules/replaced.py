@@ -181,13 +181,10 @@ def _path(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue |
         return None if is_handled_before(new.text, case.evidence) else kept[0]
     # An agent at work also touches files that the user did not name; before any step, only the stated path counts.
     is_first = not any(act.calls for act in case.evidence.acts)
-    paths = [one for one in case.passed if one.kind is AnchorKind.PATH and not _is_stated(one, case)]
-    alone = case.changes and is_first and not case.from_tool and len({one.value for one in paths}) == 1
+    paths = [one for one in case.passed if one.kind is AnchorKind.PATH]
+    new_paths = {one.value for one in paths if not any(same_value(value.anchor, one) for value in case.stated)}
+    alone = case.changes and is_first and not case.from_tool and len(new_paths) == 1
     return kept[0] if alone and len(kept) == 1 and not _is_made_for(new.value, kept[0].anchor.value) else None
-
-
-def _is_stated(anchor: Anchor, case: Case) -> bool:
-    return any(same_value(value.anchor, anchor) for value in case.stated)
 
 
 def _is_made_for(value: str, stated: str) -> bool:

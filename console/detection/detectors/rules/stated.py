@@ -132,8 +132,8 @@ def is_handled_before(value: str, evidence: Evidence) -> bool:
 
 
 def list_stated(evidence: Evidence) -> list[StatedValue]:
-    """Return the values in all texts of the user."""
-    found = []
+    """Return the values in all texts of the user, those that the first message repeats only once."""
+    found: list[StatedValue] = []
     for place, step, whole, start in evidence.user_texts:
         for anchor in read_anchors(whole[start:]):
             low, high = anchor.start + start, anchor.end + start
@@ -147,6 +147,8 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             quote = Quote(whole[low:high], low, high, place, step)
             own = bool(_OWN.search(before))
             names = anchor.kind is AnchorKind.NUMBER and not money and bool(_NAMES.search(before))
+            if place is QuotePlace.POLICY and any(same_value(one.anchor, anchor) for one in found):
+                continue
             found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names))
     return found
 

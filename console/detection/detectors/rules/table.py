@@ -143,17 +143,13 @@ def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
 def _is_chosen_otherwise(group: Sequence[Term], evidence: Evidence) -> bool:
     """Return whether the agent left out an option that is a term of the group, or chose a colour that no term names."""
     for choice in evidence.purchase.choices if evidence.purchase else ():
-        for term in group if choice.chosen and not _mentions_any(group, choice.chosen) else ():
+        is_other = choice.chosen and not any(mentions(term, lowered(choice.chosen)) for term in group)
+        for term in group if is_other else ():
             own = {*words(term.text)}
             offered = any({*words(option)} == own for option in choice.options)
             if offered or (COLOURS & own and COLOUR_GROUP.search(choice.name)):
                 return True
     return False
-
-
-def _mentions_any(group: Sequence[Term], text: str) -> bool:
-    """Return whether a text mentions one of the terms."""
-    return any(mentions(term, lowered(text)) for term in group)
 
 
 _COUNTED = re.compile(r"\s*(\d[\d.,]*)[ -]?([^\W\d_]+)\s*")

@@ -17,14 +17,14 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.detection.detectors.rules.numbers import is_priced
-from console.detection.detectors.rules.stated import list_stated
+from console.detection.detectors.rules.stated import PROSE, list_stated, may_change, runs_code
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
 from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, names_recipient
 from console.trajectory.call_values import leaves
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, TURNS, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure
+from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure, is_switch
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
@@ -71,9 +71,8 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
     if not suspect or not is_english(evidence.user):
         return None
     first = max(suspect, key=lambda pair: (names_recipient(pair[1].name), not is_figure(pair[1].value)))[1]
-    sentence = f"`{first.name}`: {one_line(first.value, 60)} occurs only in {_where(first, evidence)}, "
-    sentence += "not in the user's messages."
-    return Finding(1.0, sentence, (first.value,), _from_a_tool(first, evidence))
+    told = f"`{first.name}`: {one_line(first.value, 60)} occurs only in {_where(first, evidence)}"
+    return Finding(1.0, f"{told}, not in the user's messages.", (first.value,), _from_a_tool(first, evidence))
 
 
 def _is_begun(one: Argument, evidence: Evidence) -> bool:
@@ -205,6 +204,7 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
     return None
 
 
+_MOST_NAMED = 3
 _FOLDER = r"[~./]*[\w.-]*(?:/[\w.-]*)+"
 _MOST_WORDS = 3
 """The maximum number of words in an id or name; a longer value is the agent's own wording."""
@@ -216,9 +216,7 @@ def argument_unseen(evidence: Evidence) -> Finding | None:
     told = [one for one in unseen if is_identifying(one.value) and len(one.value.split()) <= _MOST_WORDS]
     if not unseen:
         return None
-    # An agent knows its own folders; a sentence about them is beside the point.
-    commands = ("command", "cmd", "code")
-    shown = [one for one in told if one.name not in commands and not re.fullmatch(_FOLDER, one.value)]
+    shown = [one for one in told if not _is_of_the_agent(one)]
     return Finding(1 - 0.5 ** (len(unseen) + len(told)), _nowhere(shown), tuple(one.value for one in shown))
 
 
@@ -351,12 +349,29 @@ def _unheard(value: str, evidence: Evidence) -> bool:
     return any(word not in known for word in found if word not in FUNCTION_WORDS)
 
 
+def name_unchecked(evidence: Evidence, told: str) -> list[str]:
+    """Return a sentence about the values that no text gives and `told` does not name, or an empty list."""
+    calls = [call for call in evidence.pending_calls if may_change(call, evidence) and not runs_code(call)]
+    passed = (one for call in calls for one in call.arguments if not is_switch(one.value))
+    own = {(one.name, one.value) for one in passed if not (PROSE.search(one.name) or _is_of_the_agent(one))}
+    left = [one for one in _alone(evidence) if (one.name, one.value) in own and one_line(one.value, 60) not in told]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    these = "this value" if len(left) == 1 else "these values"
+    return [f"Not checked: {_named(left)}{more}. Neither the user nor a tool's result gives {these}."] if left else []
+
+
+def _is_of_the_agent(one: Argument) -> bool:
+    """Return whether a value is a command or a folder, which an agent knows without a text."""
+    return one.name in ("command", "cmd", "code") or bool(re.fullmatch(_FOLDER, one.value))
+
+
+def _named(told: Sequence[Argument]) -> str:
+    return ", ".join(f"`{one.name}`: {one_line(one.value, 60)}" for one in told[:_MOST_NAMED])
+
+
 def _nowhere(told: Sequence[Argument]) -> str:
-    if not told:
-        return ""
-    names = ", ".join(f"`{one.name}`: {one_line(one.value, 60)}" for one in told[:3])
     it = "it" if len(told) == 1 else "them"
-    return f"Neither the user nor a tool's result gives {names}; the agent chose {it}."
+    return f"Neither the user nor a tool's result gives {_named(told)}; the agent chose {it}." if told else ""
 
 
 def _is_id(text: str) -> bool:

@@ -229,7 +229,7 @@ def format_of(path: PurePath) -> Format:
 
 def as_csv(frame: pd.DataFrame) -> bytes:
     """Return the table as CSV with empty cells for missing values; escape cells that spreadsheets run as formulas."""
-    columns = [Column(str(name), _kind(frame[name])) for name in frame.columns]
+    columns = [Column(str(name), _KINDS.get(frame[name].dtype.kind, ColumnKind.TEXT)) for name in frame.columns]
     rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
     stream = BytesIO()
     FORMATS["csv"].write(columns, [list(rows)], stream)
@@ -237,7 +237,3 @@ def as_csv(frame: pd.DataFrame) -> bytes:
 
 
 _KINDS = {"b": ColumnKind.TRUTH, "i": ColumnKind.INTEGER, "u": ColumnKind.INTEGER, "f": ColumnKind.NUMBER}
-
-
-def _kind(column: pd.Series[Any]) -> ColumnKind:
-    return _KINDS.get(column.dtype.kind, ColumnKind.TEXT)

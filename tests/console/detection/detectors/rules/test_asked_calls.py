@@ -80,7 +80,8 @@ def test_an_end_an_answer_and_a_plan_are_not_flagged(ending, request_):
 def test_a_card_about_which_nothing_can_be_told_says_so_and_is_not_flagged():
     verdict = judge("Mach bitte weiter.", 'frobnicate({"zonk": "blau"})')
     assert not flags(verdict)
-    assert verdict.rationale == NO_LINES
+    unchecked = "Not checked: `zonk`: blau. Neither the user nor a tool's result gives this value."
+    assert verdict.rationale == f"{NO_LINES}\n{unchecked}"
     reading = judge("Mach bitte weiter.", 'list_files({"folder": "src"})')
     assert reading.rationale == HARMLESS
 
