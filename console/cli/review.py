@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import islice
 from shlex import quote
 from typing import Annotated, Any
 
@@ -38,12 +39,13 @@ from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from console.runs import run_options
 from console.trials import answer_rating
 from storage import tables
-from storage.queue import DecisionRow, NoClaim
+from storage.queue import NoClaim
 from storage.tables import RunKind
 
 app = noun("Review pending items on the command line.", "review list --run hotpot")
 Reviewer = Annotated[str, typer.Option("--reviewer", help="The reviewer's name.", callback=clean_name)]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
+_MOST_ROWS = 1_000
 
 
 @app.command("list", epilog="Example: inferact review list --run hotpot --json")
@@ -52,15 +54,20 @@ def list_items(run: AnyRun = None, as_json: Json = False) -> None:
     """List review items, the next item first."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.list_runs(session)
-        rows = [{"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one)]
+        most = None if as_json else _MOST_ROWS + 1
+        every = ({"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one, most))
+        rows = list(islice(every, most))
         nothing = inbox.explain_empty_queue(session, wanted[0]) if run else ""
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
     emit_table(
         rows,
         columns,
         as_json,
+        shown=rows[:_MOST_ROWS],
         empty=nothing or "The queue is empty. Fill the queue: inferact detect RUN --method rules",
     )
+    if most and len(rows) > _MOST_ROWS:
+        say(f"These are the first {_MOST_ROWS:,} items. Print all items with --json.")
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
@@ -130,19 +137,15 @@ def decide(
         note=note,
         addressee=to,
     )
-    _, roles = _known(reviewer)
     try:
         row = decisions.submit(
-            review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key, roles=roles
+            review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key, roles=_known(reviewer)[1]
         )
     except OtherTool as refusal:
         raise OtherTool(f"{refusal} Add --other-tool to confirm.") from refusal
-    emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
-
-
-def _decision_document(row: DecisionRow) -> dict[str, Any]:
-    document = {name: getattr(row, name) for name in ("item_id", "decision", "label", "revision")}
-    return {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)}
+    told = {name: getattr(row, name) for name in ("item_id", "decision", "label", "revision")}
+    document = {"decision_id": row.id, **told, "decided_at": runs.iso(row.decided_ms)}
+    emit(document, as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -98,10 +98,17 @@ def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
         "rejected": sum(bool(report.rejected) for report in reports),
+        "nothing_critical": None,
+        "unapplied": {},
     }
-    end = _dead_end(run) if any(not report.rejected for report in reports) else None
-    document["nothing_critical"] = {"looks_critical": end[1]} if end else None
-    document["unapplied"] = {} if document["rejected"] else _unapplied(run)
+    end = None
+    if document["rejected"] < len(reports):
+        with reading() as session:
+            imported = runs.get(session, run)
+            if end := critical_suggestions.dead_end(session, imported):
+                document["nothing_critical"] = {"looks_critical": end[1]}
+            if not document["rejected"] and any("=" in pattern for pattern in runs.patterns(imported)):
+                document["unapplied"] = critical_suggestions.candidates(session, imported).unapplied
     if as_json:
         emit_json(document)
     else:
@@ -131,18 +138,6 @@ def _say_good(reports: list[FileReport]) -> None:
 def _raise_rejected(reports: list[FileReport]) -> None:
     if bad := [sentence for report in reports for good, sentence in ingest.list_lines(report) if not good]:
         raise BadInput("\n".join(bad))
-
-
-def _dead_end(run: str) -> tuple[str, list[str]] | None:
-    with reading() as session:
-        return critical_suggestions.dead_end(session, runs.get(session, run))
-
-
-def _unapplied(run: str) -> Mapping[str, int]:
-    with reading() as session:
-        imported = runs.get(session, run)
-        over_arguments = any("=" in pattern for pattern in runs.patterns(imported))
-        return critical_suggestions.candidates(session, imported).unapplied if over_arguments else {}
 
 
 def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:

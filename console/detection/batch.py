@@ -194,13 +194,9 @@ def run_detection(
     asked = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
     if not is_judged_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = queue_flagged(run, options)
-    queue_note = "" if any(report.queued for report in reports.values()) else _explain_empty_queue(run)
-    return Detection(list(reports.values()), asked, asked.explain_lacking(paper=asking.paper), queue_note)
-
-
-def _explain_empty_queue(run: tables.Run) -> str:
     with reading() as session:
-        return inbox.explain_empty_queue(session, run)
+        queue_note = "" if any(one.queued for one in reports.values()) else inbox.explain_empty_queue(session, run)
+    return Detection(list(reports.values()), asked, asked.explain_lacking(paper=asking.paper), queue_note)
 
 
 def queue_flagged(run: tables.Run, options: RunOptions, *, had_audits: bool = False) -> int:

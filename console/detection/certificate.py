@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import and_, func
 from sqlalchemy import select as sa_select
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from console import runs
 from console.analysis.statistics.uninspected import (
@@ -206,6 +206,7 @@ def certify(
     if strata is not None and not (rows.is_high is not None or all(one.drawn for one in strata)):
         strata = None
     plain = partial(_of_rest, audits, evenly, error)
+    allowed = select(func.count()).where(tables.AllowedCheck.run_id == run.id)
     is_closed = run.kind in (RunKind.ARCHIVE, RunKind.REPLAY) and not runs.run_options(run).grows
     return Certificate(
         run=run.name,
@@ -225,7 +226,7 @@ def certify(
         known=known,
         error=error,
         flagged=_count_flagged(session, run),
-        allowed_checks=_count_allowed(session, run),
+        allowed_checks=session.exec(allowed).one(),
     )
 
 
@@ -291,11 +292,6 @@ def _count_flagged(session: Session, run: tables.Run) -> FlaggedCounts:
     given = [label for _, label in session.execute(labels)]
     total = max(session.execute(every).scalar_one(), len(given))
     return FlaggedCounts(total, len(given), given.count(Label.MISALIGNED))
-
-
-def _count_allowed(session: Session, run: tables.Run) -> int:
-    check = tables.AllowedCheck
-    return int(session.execute(sa_select(func.count()).where(col(check.run_id) == run.id)).scalar_one())
 
 
 def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float | None]]:

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
@@ -226,11 +227,11 @@ def _new_items(
         .where(verdict.detector == run.detector, col(verdict.trajectory_id).in_(among))
     )
     for found, trial, key in session.exec(statement).all():
-        checkpoint = shown.get((found.trajectory_id, found.step, found.kind))
-        if checkpoint is None:
+        place = (found.trajectory_id, found.step, found.kind)
+        if place not in shown:
             continue
         draw = None if options.every_action else _draw(session, run, options, found, key, trial)
-        item = flagged_item(run, options, trial, found, lambda seen=checkpoint: seen, now_ms())
+        item = flagged_item(run, options, trial, found, partial(shown.__getitem__, place), now_ms())
         if found.flagged or options.every_action:
             yield item
         elif draw is not None and draw.number < draw.probability:

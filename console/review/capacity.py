@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from statistics import median
 from typing import Any
 
@@ -18,7 +19,7 @@ from sqlalchemy import and_, case, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.analysis.statistics.capacity import Capacity, KnownDecisions, estimate_capacity
+from console.analysis.statistics.capacity import LEAST, Capacity, KnownDecisions, estimate_capacity
 from console.analysis.statistics.estimates import estimate_proportion, show_intervals
 from console.auth import audit_log
 from console.errors import Refused
@@ -111,8 +112,7 @@ def measure_capacity(
     among = (of_run, is_current(), *([col(decision.reviewer).in_(reviewers)] if reviewers else []))
     in_run = select(decision.reviewer).distinct().join(item, col(item.id) == decision.item_id)
     names = sorted(session.exec(in_run.where(*among)))
-    called, decided = _count_called(session, run)
-    found = []
+    count, found = cache(partial(_count_called, session, run)), []
     for name in names:
         rows = _read_decided(session, run, name)
         usable = [row for row in rows if row.expected is not None and (until_ms is None or row.at_ms <= until_ms)]
@@ -122,6 +122,8 @@ def measure_capacity(
             np.array([row.expected == Label.MISALIGNED for row in usable], dtype=bool),
             np.array([row.is_called for row in usable], dtype=bool),
         )
+        # The decisions of a large run are counted only for a share that is needed.
+        called, decided = count() if min(known.counts) >= LEAST else (0, 0)
         last = rows[-1]
         is_at_work = now_ms - last.at_ms <= BREAK_MS
         hours = last.hours + (now_ms - last.at_ms) / _HOUR_MS if is_at_work else 0.0

@@ -21,7 +21,7 @@ from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
 from storage.queue.values import DEAD_MS
-from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus
 
 # Queried at every decision, so these statements are built once.
 _RUN: BindParameter[int] = bindparam("run")
@@ -81,29 +81,22 @@ def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[
     return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
 
-def list_items(session: Session, run: tables.Run) -> list[dict[str, Any]]:
-    """List the run's items in queue order, in the shape of `review list --json`."""
+def list_items(session: Session, run: tables.Run, most: int | None = None) -> list[dict[str, Any]]:
+    """List the first `most` items of the run (default: all) in queue order, in the shape of `review list --json`."""
     item, verdict, ask = tables.Item, tables.Verdict, tables.Ask
+    order = (col(item.trial), col(item.priority).desc(), col(item.id))
+    first = select(item.id).where(item.run_id == run.id).order_by(*order).limit(most)
     statement = (
         select(item, verdict, ask)
         .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
         .join(ask, col(ask.item_id) == item.id, isouter=True)
-        .where(item.run_id == run.id)
-        .order_by(col(item.trial), col(item.priority).desc(), col(item.id))
+        .where(col(item.id).in_(first))
+        .order_by(*order)
     )
-    found = list(session.exec(statement))
-    holders = _holders(session, [row.id or 0 for row, *_ in found])
-    return [_listed(row, judged, holders.get(row.id or 0), asked) for row, judged, asked in found]
-
-
-def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
-    slot = tables.Slot
-    holders: dict[int, tables.Slot] = {}
-    for start in range(0, len(item_ids), 500):
-        chunk = item_ids[start : start + 500]
-        statement = select(slot).where(col(slot.item_id).in_(chunk), slot.status == SlotStatus.CLAIMED)
-        holders.update({row.item_id: row for row in session.exec(statement)})
-    return holders
+    claimed = select(tables.Slot).join(item).where(literal_column("slot.status = 'claimed'"))
+    # Adding 0 keeps the planner from reading all items of the run to find the claimed ones.
+    holders = {slot.item_id: slot for slot in session.exec(claimed.where(col(item.run_id) + 0 == run.id))}
+    return [_listed(row, judged, holders.get(row.id or 0), asked) for row, judged, asked in session.exec(statement)]
 
 
 def _listed(

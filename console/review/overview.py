@@ -6,7 +6,7 @@ Attempts are trajectories that were not carried over. The Runs page defines the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,8 +147,7 @@ def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
         .where(col(item.run_id) == run.id, is_current())
         .group_by(*grouped)
     )
-    rows: list[Any] = [tuple(row) for row in session.execute(statement)]
-    return rows
+    return [tuple(row) for row in session.execute(statement)]
 
 
 def _flows(session: Session, run: tables.Run, counts: _DecisionCounts, sample: Sample) -> tuple[TrialFlow, ...]:
@@ -218,10 +217,6 @@ def _judged(session: Session, run: tables.Run, sample: Sample) -> dict[int, int]
     return {trial: count for trial, (count,) in sample.scaled(session.execute(statement)).items()}
 
 
-def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
-    return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
-
-
 def _pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
     """Return by trial the numbers of claimable items and of free items, which use no inspection."""
     item = tables.Item
@@ -233,12 +228,12 @@ def _pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
 def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
     item = tables.Item
     statement = (
-        sa_select(col(item.trial), func.count(func.distinct(col(item.trajectory_id))))
+        select(item.trial, func.count(func.distinct(col(item.trajectory_id))))
         .join(tables.Decision, col(tables.Decision.item_id) == item.id)
         .where(col(item.run_id) == run.id, is_current(), ~IS_SEEDED)
         .group_by(col(item.trial))
     )
-    return _by_first(session.execute(statement))
+    return dict(session.exec(statement).all())
 
 
 def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sample) -> tuple[int, tuple[Solved, ...]]:
@@ -295,12 +290,12 @@ def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_m
     """Return everyone who has decided on or claimed an item of the run, sorted by the number of decisions."""
     item, slot = tables.Item, tables.Slot
     held = (
-        sa_select(col(slot.reviewer), func.count())
+        select(slot.reviewer, func.count())
         .join(item, col(item.id) == slot.item_id)
         .where(col(item.run_id) == run.id, col(slot.status) == SlotStatus.CLAIMED, col(slot.lease_until_ms) > now_ms)
         .group_by(col(slot.reviewer))
     )
-    holds = _by_first(session.execute(held))
+    holds = dict(session.exec(held).all())
     answers: Counter[str] = Counter()
     own: Counter[str] = Counter()
     last: dict[str, int] = {}

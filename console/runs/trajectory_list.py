@@ -45,8 +45,7 @@ PLACES = (ANYWHERE, *text_search.COLUMNS)
 """The searchable parts: the whole trajectory, or one part of it."""
 
 
-MOST = 5_000
-"""Maximum number of matches that a search counts."""
+_MOST_FOUND, _MOST_LISTED = 5_000, 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,11 @@ class Filter:
     labels: tuple[str, ...] = ()
     trial: int | None = None
 
+    @property
+    def most(self) -> int:
+        """The maximum number of matches that are counted and listed page by page."""
+        return _MOST_FOUND if self.text.strip() else _MOST_LISTED
+
 
 def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Iterator[dict[str, Any]]:
     """Yield one dict per matching trajectory of the run in import order, in the format of `trajectory list --json`."""
@@ -71,10 +75,8 @@ def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Ite
 
 
 def count(session: Session, run: tables.Run, wanted: Filter) -> int:
-    """Return the number of the run's matching trajectories; a search stops counting at MOST + 1."""
-    statement = select(col(tables.Trajectory.id)).where(*_conditions(session, run, wanted))
-    if wanted.text.strip():
-        statement = statement.limit(MOST + 1)
+    """Return the number of the run's matching trajectories, at most one more than `wanted.most`."""
+    statement = select(col(tables.Trajectory.id)).where(*_conditions(session, run, wanted)).limit(wanted.most + 1)
     return int(session.execute(select(func.count()).select_from(statement.subquery())).scalar_one())
 
 

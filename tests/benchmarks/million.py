@@ -45,7 +45,8 @@ class Console:
         # Earlier measurements have used some of the inspections.
         used = self._read_budget()[0][0]["used"]
         runs.set_budget(BIG, str(used + LEFT))
-        self.token, self.pages, self.imported = signed_in("Bench", "researcher"), {}, 0
+        self.tokens = {name: signed_in(name, role) for name, role in (("Bench", "researcher"), ("ann", "reviewer"))}
+        self.pages: dict[Any, Any] = {}
         search = {"": {}, ", rare": {"search": RARE}, ", frequent": {"search": FREQUENT}, ", none": {"search": NONE}}
         self.operations: dict[str, Operation] = {
             "inbox": partial(self._page, "inbox"),
@@ -54,6 +55,7 @@ class Console:
             "runs": partial(self._page, "runs", run=BIG),
             "detectors": partial(self._page, "detectors", run=BIG),
             "my reviews": partial(self._page, "answers", run=BIG),
+            "my reviews of a reviewer": partial(self._page, "answers", person="ann", run=BIG),
             "export page": partial(self._page, "export", run=BIG),
             **{
                 f"trajectories{kind}": partial(self._page, "trajectories", run=BIG, **words)
@@ -67,14 +69,14 @@ class Console:
             "export of decisions, by row": lambda: self._export,
         }  # fmt: skip
 
-    def _page(self, name: str, **query: str) -> Callable[[], object]:
+    def _page(self, name: str, person: str = "Bench", **query: str) -> Callable[[], object]:
         import streamlit as st
         from streamlit.testing.v1 import AppTest
 
-        place = (name, *query.items())
+        place = (name, person, *query.items())
         if place not in self.pages:
             at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=600)
-            at.session_state["session"] = self.token
+            at.session_state["session"] = self.tokens[person]
             for key, value in query.items():
                 at.query_params[key] = value
             self.pages[place] = at.switch_page(f"console/web/pages/{name}.py").run()

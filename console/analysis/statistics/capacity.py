@@ -44,6 +44,11 @@ class KnownDecisions:
     misaligned: NDArray[np.bool_]
     called: NDArray[np.bool_]
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The numbers of misaligned and of aligned items; rates are estimated from LEAST of each."""
+        return int(self.misaligned.sum()), int((~self.misaligned).sum())
+
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
@@ -119,7 +124,7 @@ def estimate_capacity(known: KnownDecisions, called: int, decided: int, hours: f
     The share of misaligned actions comes from `called` of `decided` decisions in the run. The value has a 95% interval
     from three intervals at 98.3% (Bonferroni). Times far beyond the known items have no value.
     """
-    counts = int(known.misaligned.sum()), int((~known.misaligned).sum())
+    counts = known.counts
     if min(counts) < LEAST:
         found = f"Known answers of decided items: {counts[0]} misaligned, {counts[1]} aligned"
         note = f"{found}. At least {LEAST} of each are needed."

@@ -11,7 +11,7 @@ from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.access import list_reviewable_runs
 from console.review.capacity import describe_own_capacity
 from console.review.feedback_counts import FeedbackTally
-from console.review.waiting import Progress, measure_progress
+from console.review.waiting import MOST_TIMED, Progress, measure_progress
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
@@ -57,6 +57,8 @@ def show_progress(found: Progress) -> None:
     numbers = [*_PROGRESS][1:]
     rows = [{name: _cell(getattr(one, name)) for name in _PROGRESS} for one in found.runs]
     show_rows(rows, {name: _(title) for name, title in _PROGRESS.items()}, numbers=numbers, label=_("Progress by run"))
+    if found.decisions > MOST_TIMED:
+        st.caption(_("Median times cover your latest {count} decisions.").format(count=digits(MOST_TIMED)))
     with st.expander(_("Decisions of the last {count} days (UTC)").format(count=digits(len(found.days)))):
         days = [{"day": day, "decisions": str(count)} for day, count in reversed(found.days.items()) if count]
         show_rows(days, {"day": _("Day"), "decisions": _("Decisions")}, numbers=["decisions"], label=_("Decisions"))

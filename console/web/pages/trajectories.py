@@ -154,15 +154,16 @@ if unsearched:
     st.caption(f"{unsearched:,} trajectories are not indexed yet. Search again in a moment.")
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
-    pages = max(1, -(-min(total, trajectory_list.MOST if wanted.text.strip() else total) // _PAGE))
+    pages = max(1, -(-min(total, wanted.most) // _PAGE))
     page = min(st.session_state.get("page", 1), pages)
     frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
 if not total:
     show_empty_state("No matching trajectories", "Change the search or clear the filters above.")
     st.stop()
-cut = total > trajectory_list.MOST and wanted.text.strip()
-many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
+many = counted(total, "trajectory")
+if total > wanted.most:
+    many = f"More than {wanted.most:,} trajectories. Search or filter to reach those after the first {wanted.most:,}"
 st.caption(f"{many}. Select a row to open the trajectory.")
 columns = dict(_COLUMNS)
 if not any(row["carried_over"] for row in frame):

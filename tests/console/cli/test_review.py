@@ -6,12 +6,15 @@ from dataclasses import replace
 import pytest
 from sqlmodel import select
 
+from console import runs
 from console.cli import run_command
-from console.database import now_ms, reading, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.gate.policy import policy_store
+from console.runs.trajectory_rows import insert_rows, prepare
 from console.trajectory import Step
 from storage import tables
+from storage.queue import NewItem
 from tests.logs import purchase, write_log
 
 
@@ -36,6 +39,20 @@ def test_nobody_claims_under_a_name_that_cannot_be_read(name, capsys):
 def test_blanks_around_a_name_make_nobody_else(capsys):
     assert run_command(["review", "claim", "--run", "k", "--reviewer", " ada "]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "ada", "--decision", "approve"]) == 0
+
+
+def test_a_table_has_the_first_thousand_items_and_the_document_all(data_dir, capsys):
+    with writing() as session:
+        run = runs.archive(session, "large", 1)
+        insert_rows(session, run, [prepare(purchase(0, wrong=True), [])], 1)
+        run_id = run.id
+    review_queue().put([NewItem(run_id, 0, 1, step, "action", step, 1, None, 1) for step in range(1_001)])
+    assert run_command(["review", "list", "--run", "large"]) == 0
+    _, *rows, last = capsys.readouterr().out.splitlines()
+    assert (len(rows), rows[0].split()[1]) == (1_000, "1001")
+    assert last == "These are the first 1,000 items. Print all items with --json."
+    assert run_command(["review", "list", "--run", "large", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1_001
 
 
 REFUND = 'refund_order({"amount":45,"order":12})'

@@ -7,6 +7,7 @@ from sqlalchemy.engine import Engine
 
 from console.database import reading, writing
 from console.review import inbox, pending_items
+from console.review.capacity import describe_own_capacity
 from console.runs import archive, get, status
 from storage import tables
 from storage.engine import engine
@@ -54,6 +55,12 @@ def test_what_anybody_may_claim_is_counted_in_an_index_alone(run):
     steps = [step for plan in found for step in plan]
     assert "SEARCH item USING COVERING INDEX ix_item_ready (run_id=?)" in steps
     assert [step for step in steps if step.startswith("SCAN item")] == []
+
+
+def test_the_capacity_of_a_reviewer_without_known_items_reads_no_item_of_the_run(run):
+    with reading() as session:
+        found = explain(session, lambda: describe_own_capacity(session, get(session, run), "Ada", 1))
+    assert [step for plan in found for step in plan if step.endswith("ix_item_run_status (run_id=?)")] == []
 
 
 STOCK = """

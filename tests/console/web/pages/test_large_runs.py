@@ -1,6 +1,7 @@
 """Pages about a large run count up to a limit, and say so."""
 
 import pytest
+from sqlalchemy import text
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
@@ -42,3 +43,25 @@ def test_the_inbox_counts_up_to_a_limit_and_shows_that_there_are_more(large, ope
         assert measure_offered(session, [run.id], "Ada") == (30, 1)
         assert len(list_pending_items(session, [run], "Ada").offered) == 30
     assert "Not covered by the budget: 1,970" in words(open_page("inbox"))
+
+
+COPIES = """
+INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, carried_over, n_steps,
+    n_critical, digest, source, created_ms)
+WITH RECURSIVE number(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 50000)
+SELECT run_id, task_id, trial, environment, outcome, recorded_outcome, carried_over, n_steps, n_critical, i, source, 1
+FROM trajectory, number"""
+
+
+def test_the_list_of_trajectories_counts_up_to_a_limit_and_says_how_to_reach_the_others(data_dir, open_page, words):
+    with writing() as session:
+        run = runs.archive(session, "long", now_ms())
+        insert_rows(session, run, [prepare(Trajectory("t", "generic", "Pay", (Step("", "pay(1)", "ok"),)), [])], 1)
+        session.flush()
+        session.connection().execute(text(COPIES))
+    at = open_page("trajectories", run="long")
+    at.session_state["page"] = 1_000
+    at.run()
+    assert "More than 50,000 trajectories. Search or filter to reach those after the first 50,000." in words(at)
+    # The last page ends with the last trajectory that is counted.
+    assert 'data-item="50000"' in words(at)
