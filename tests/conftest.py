@@ -20,10 +20,14 @@ from collections import Counter
 from functools import cache
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 
+import _hypothesis_globals
 import pytest
 from _pytest.assertion import rewrite
-from hypothesis import settings
+from hypothesis import settings, strategies
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import constants_from_module
 from sqlalchemy import Engine, event
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
@@ -120,6 +124,11 @@ settings.register_profile("the house", max_examples=25, deadline=None)
 settings.register_profile("long", settings.get_profile("the house"), max_examples=500)
 settings.load_profile("the house")
 
+# Among its examples are constants of the loaded modules. Those of the tests are left out: with them the examples would
+# depend on the worker, and each worker would read five hundred files more.
+ROOMS = tuple(f"{TESTS.parent / room}{os.sep}" for room in ("console", "storage"))
+providers.is_local_module_file = lambda path: path.startswith(ROOMS)
+
 
 @pytest.fixture
 def tmp_path(tmp_path):
@@ -183,16 +192,32 @@ def pytest_configure(config):
 
 
 def _compile(config, half):
-    """Compile half of what is newer than what was compiled of it: the console as Python does, tests as pytest does."""
+    """Compile half of what is newer than what was compiled of it: the console as Python does, tests as pytest does.
+
+    The constants from which Hypothesis makes examples are kept beside it, as each worker would look for them.
+    """
+    # Hypothesis warns of what is drawn before the tests begin. It takes three seconds to list all characters.
+    _hypothesis_globals.in_initialization = 0
+    if half:
+        strategies.text().validate()
     for room in ("console", "storage", "tests"):
         for path in sorted((TESTS.parent / room).rglob("*.py"))[half::2]:
             if path.name != "conftest.py" and not path.name.startswith("test_"):
                 compileall.compile_file(path, quiet=2)
+                _keep_constants(path)
                 continue
             compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
             if rewrite.try_makedirs(compiled.parent) and rewrite._read_pyc(path, compiled) is None:
                 stat, code = rewrite._rewrite_test(path, config)
                 rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, stat, compiled)
+
+
+def _keep_constants(path):
+    """Let Hypothesis keep the constants of a module of the console; to read them again takes a tenth of the time."""
+    if str(path).startswith(ROOMS):
+        module = ModuleType(path.stem)
+        module.__file__ = str(path)
+        constants_from_module(module)
 
 
 def pytest_unconfigure(config):
