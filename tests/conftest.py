@@ -54,13 +54,12 @@ FIRST = (
     "tests/console/studies/report/test_report.py",
     "tests/console/server/test_http_client.py",
     "tests/doors/test_ways_in.py",
-    "tests/doors/test_commands.py",
+    "tests/test_contract.py",
     "tests/console/server/test_worker.py",
     "tests/console/web/pages/test_detectors.py",
     "tests/console/web/pages/test_review.py",
     "tests/storage/test_histories.py",
     "tests/console/studies/sessions/test_steps.py",
-    "tests/test_contract.py",
     "tests/console/server/api/test_checks.py",
     "tests/console/web/detectors/test_oversight.py",
     "tests/console/studies/sessions/test_simulated.py",
@@ -82,6 +81,9 @@ FIRST = (
     "tests/console/gate/test_processes.py",
     "tests/storage/test_processes.py",
 )
+
+# Both look at the same run of every command.
+ONE_WALK = ("tests/doors/test_commands.py", "tests/test_contract.py")
 
 # The browser tests of one worker; those of the other need a server of small apps besides.
 BROWSER_0 = ("test_accessibility", "test_arrivals", "test_study")
@@ -243,7 +245,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class LongestFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            file = nodeid.split("::")[0]
+            file = nodeid.split("::")[0].replace(*ONE_WALK)
             if file.startswith("tests/browser/"):
                 return f"browser {int(not Path(file).name.startswith(BROWSER_0))}"
             return file

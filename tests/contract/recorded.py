@@ -4,12 +4,13 @@
 """
 
 import csv
-import io
 import json
-import shlex
+import socket
 import sqlite3
 import tempfile
-from contextlib import closing, redirect_stdout
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import typer
@@ -19,6 +20,7 @@ from console.runs.export import KINDS
 from console.server.api.routes import API
 from console.settings import Settings
 from tests.at_home import at_home
+from tests.doors import marks
 from tests.doors.table import TABLE
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import signed_in
@@ -40,20 +42,41 @@ def commands():
     return {path: _parameters(command) for path, command in _walk(typer.main.get_command(app), ())}
 
 
-def answers_and_columns(folder, data):
-    """Run each command of `ways_in.yaml` in order: the keys of its JSON, and the columns of each file written."""
+@dataclass(frozen=True)
+class Walk:
+    """What each command of `ways_in.yaml` left: the keys of its JSON, columns of files, its mark; tables at the end."""
+
+    answers: dict
+    columns: dict
+    marks: dict
+    tables: dict
+
+
+@cache
+def walk():
+    """Run each command of `ways_in.yaml` in order, with JSON where it offers that."""
+    with tempfile.TemporaryDirectory() as temporary, socket.socket() as taken:
+        folder, data = Path(temporary) / "files", Path(temporary) / "data"
+        folder.mkdir()
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with at_home(data):
+            signed_in("Zoe")
+            return _walked(folder, data / "console.db", taken.getsockname()[1])
+
+
+def _walked(folder, database, taken):
     offers = {path for path, signature in commands().items() if JSON in signature["options"]}
-    slots = _slots(folder) | {"database": f"sqlite:///{data}/console.db"}
-    signed_in("Zoe")
-    answers = {}
+    slots = _slots(folder) | {"database": f"sqlite:///{database}", "taken": taken}
+    answers, left = {}, {}
     for command, row in TABLE["commands"].items():
-        words = shlex.split(row["with"].format(**slots, item=_last_claimed(data / "console.db")))
-        out = _printed([*command.split(), *words, *[JSON] * (command in offers)])
+        left[command], out = marks.run(command, row, database, slots, *[JSON] * (command in offers))
         if command in offers and out:
             answers[command] = shape(json.loads(out))
         if command == "detect":
             _export_all(folder)
-    return answers, {path.stem: _header(path) for path in sorted(folder.rglob("*.csv"))}
+    columns = {path.stem: _header(path) for path in sorted(folder.rglob("*.csv"))}
+    return Walk(answers, columns, left, tables(database))
 
 
 def tables(path):
@@ -98,19 +121,14 @@ def shape(value):
 
 def recorded():
     """Everything, by the name of its file."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder, data = Path(temporary) / "files", Path(temporary) / "data"
-        folder.mkdir()
-        with at_home(data):
-            answers, columns = answers_and_columns(folder, data)
-            found_tables = tables(data / "console.db")
+    walked = walk()
     return {
-        "answers": answers,
+        "answers": walked.answers,
         "api": api(),
-        "columns": columns,
+        "columns": walked.columns,
         "commands": commands(),
         "settings": settings(),
-        "tables": found_tables,
+        "tables": walked.tables,
     }
 
 
@@ -146,19 +164,7 @@ def _slots(folder):
     (folder / "policy.yaml").write_text("default: ask")
     (folder / "pilot.yaml").write_text(DESIGN)
     named = {"log": log, "policy": folder / "policy.yaml", "design": folder / "pilot.yaml", "folder": folder}
-    return {**named, "session": 1, "taken": 0}
-
-
-def _printed(words):
-    with io.StringIO() as out, redirect_stdout(out):
-        run_command(words)
-        return out.getvalue()
-
-
-def _last_claimed(path):
-    with closing(sqlite3.connect(path)) as db:
-        row = db.execute("SELECT item_id FROM slot WHERE reviewer = 'ada' ORDER BY id DESC LIMIT 1").fetchone()
-    return row[0] if row else 0
+    return {**named, "session": 1}
 
 
 def _export_all(folder):
