@@ -69,21 +69,19 @@ def can_see_outcomes(session: Session, run: tables.Run, *, unblinded: bool) -> b
 def is_closed(session: Session, run: tables.Run) -> bool:
     """Return whether the run has neither decisions to make nor attempts to play."""
     record, item, budget = tables.Trajectory, tables.Item, tables.Budget
-    undelivered = select(func.count()).where(item.run_id == run.id, item.status == ItemStatus.DECIDED)
+    undelivered = select(item.id).where(item.run_id == run.id, item.status == ItemStatus.DECIDED)
     reviewable = (
-        select(func.count())
-        .select_from(item)
+        select(item.id)
         .join(budget, (col(budget.run_id) == item.run_id) & (col(budget.trial) == item.trial))
         .where(item.run_id == run.id, col(item.status).in_(UNREVIEWED))
         .where(or_(col(budget.cap).is_(None), col(budget.used) < col(budget.cap)))
     )
     last = session.exec(select(func.max(record.trial)).where(record.run_id == run.id)).one()
-    if last is None or session.exec(reviewable).one() or session.exec(undelivered).one():
-        return False
-    unsolved = select(func.count()).where(
-        record.run_id == run.id, record.trial == last, record.outcome != Outcome.SUCCEEDED
-    )
-    return last + 1 >= run.trials or not session.exec(unsolved).one()
+    unsolved = select(record.id).where(record.run_id == run.id, record.trial == last)
+    open_rows = [reviewable, undelivered]
+    if last is not None and last + 1 < run.trials:
+        open_rows.append(unsolved.where(record.outcome != Outcome.SUCCEEDED))
+    return last is not None and all(session.exec(one.limit(1)).first() is None for one in open_rows)
 
 
 def list_feedback_outcomes(

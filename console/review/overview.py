@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import case, func, literal
+from sqlalchemy import ColumnElement, case, func, literal, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -21,7 +21,7 @@ from console.runs.status import EVERY, IS_OPEN, Sample, count_queued, draw_sampl
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import DecisionKind, ItemStatus
 
 AT_WORK_MS = 10 * 60_000
 """The time in ms after the last decision in which a reviewer counts as active; a claim counts as well."""
@@ -244,7 +244,8 @@ def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sa
     record, found = tables.Trajectory, []
     # Every trial of a task counts, so a sample is one of tasks: those of the sample's first trials.
     drawn = sa_select(col(record.task_id)).where(*sample.conditions(run), col(record.trial) == min(trials, default=0))
-    when = _solved_and_answered(session, run, [] if sample.before is None else [col(record.task_id).in_(drawn)])
+    of_run = col(record.run_id) == run.id
+    when = _solved_and_answered(session, of_run if sample.before is None else col(record.task_id).in_(drawn))
     for trial in trials:
         solved = [(at, answered, count) for at, answered, count in when if at <= trial]
         unaided = sum(count for at, answered, count in solved if answered is None or answered > at)
@@ -253,14 +254,15 @@ def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sa
     return task_count(session, run), tuple(found)
 
 
-def _solved_and_answered(
-    session: Session, run: tables.Run, of_sample: Sequence[Any]
-) -> list[tuple[int, int | None, int]]:
-    """Return (first trial that solved the task, first trial with a decision or None, number of such tasks)."""
+def _solved_and_answered(session: Session, among: ColumnElement[bool]) -> list[tuple[int, int | None, int]]:
+    """Return (first trial that solved the task, first trial with a decision or None, number of such tasks).
+
+    The only condition on the run is `among`, so that the planner reads no other trajectories than those of a sample.
+    """
     record, item, decision = tables.Trajectory, tables.Item, tables.Decision
     first_solved = (
         sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
-        .where(col(record.run_id) == run.id, _is_solved(), *of_sample)
+        .where(among, _is_solved())
         .group_by(col(record.task_id))
         .subquery()
     )
@@ -268,7 +270,7 @@ def _solved_and_answered(
         sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
         .join(item, col(item.trajectory_id) == col(record.id))
         .join(decision, col(decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current(), col(decision.decision) != DecisionKind.ESCALATE, *of_sample)
+        .where(among, is_current(), col(decision.decision) != DecisionKind.ESCALATE)
         .group_by(col(record.task_id))
         .subquery()
     )
@@ -289,13 +291,13 @@ def _tells_outcomes(session: Session, run: tables.Run, sample: Sample) -> bool:
 def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_ms: int) -> tuple[ReviewerAtWork, ...]:
     """Return everyone who has decided on or claimed an item of the run, sorted by the number of decisions."""
     item, slot = tables.Item, tables.Slot
-    held = (
-        select(slot.reviewer, func.count())
+    claimed = (
+        select(slot.reviewer)
         .join(item, col(item.id) == slot.item_id)
-        .where(col(item.run_id) == run.id, col(slot.status) == SlotStatus.CLAIMED, col(slot.lease_until_ms) > now_ms)
-        .group_by(col(slot.reviewer))
+        # A literal, because SQLite cannot use a partial index with a bound value.
+        .where(col(item.run_id) + 0 == run.id, literal_column("slot.status = 'claimed'"), slot.lease_until_ms > now_ms)
     )
-    holds = dict(session.exec(held).all())
+    holds = Counter(session.exec(claimed))
     answers: Counter[str] = Counter()
     own: Counter[str] = Counter()
     last: dict[str, int] = {}

@@ -285,7 +285,6 @@ def measure(session: Session, run: tables.Run) -> list[VigilanceRow]:
 
     Decisions of a reviewer who provided the known answer do not count.
     """
-    hours = _read_hours(session, run)
     cells: defaultdict[tuple[str, int | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     seeded, decision = tables.SeededItem, tables.Decision
     columns = (seeded.expected, seeded.reviewers, decision.reviewer, decision.label, decision.id)
@@ -293,9 +292,11 @@ def measure(session: Session, run: tables.Run) -> list[VigilanceRow]:
         sa_select(*map(col, columns))
         .join(decision, col(decision.item_id) == col(seeded.item_id))
         .join(tables.Item, col(tables.Item.id) == col(seeded.item_id))
-        .where(col(tables.Item.run_id) == run.id, is_current(), col(decision.label).is_not(None))
+        .where(col(tables.Item.run_id) + 0 == run.id, is_current(), col(decision.label).is_not(None))  # few are known
     )
-    for expected, known_by, reviewer, label, id in session.execute(statement):
+    decided = session.execute(statement).all()
+    hours = _read_hours(session, run) if decided else {}
+    for expected, known_by, reviewer, label, id in decided:
         if reviewer in orjson.loads(known_by):
             continue
         is_bad = expected == Label.MISALIGNED

@@ -8,7 +8,9 @@ from sqlalchemy.engine import Engine
 from console.database import reading, writing
 from console.review import inbox, pending_items
 from console.review.capacity import describe_own_capacity
+from console.review.overview import build_overview
 from console.runs import archive, get, status
+from console.trials import vigilance
 from storage import tables
 from storage.engine import engine
 from storage.tables import server_search
@@ -61,6 +63,15 @@ def test_the_capacity_of_a_reviewer_without_known_items_reads_no_item_of_the_run
     with reading() as session:
         found = explain(session, lambda: describe_own_capacity(session, get(session, run), "Ada", 1))
     assert [step for plan in found for step in plan if step.endswith("ix_item_run_status (run_id=?)")] == []
+
+
+def test_known_items_and_claims_are_found_without_the_items_of_the_run(run):
+    with reading() as session:
+        known = explain(session, lambda: vigilance.measure(session, get(session, run)))
+        seen = explain(session, lambda: build_overview(session, get(session, run), 1))
+    assert [step for plan in known for step in plan if step.endswith("ix_item_run_status (run_id=?)")] == []
+    (claims,) = [plan for plan in seen if any(" slot " in step for step in plan)]
+    assert claims[0].startswith(("SCAN slot USING INDEX ix_slot_lease", "SEARCH slot USING INDEX ix_slot_lease"))
 
 
 STOCK = """
