@@ -72,6 +72,7 @@ def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, read_aga
     assert report.html(design, read_again[0], STAMP, read_again[1]) == page
 
 
+@pytest.mark.at_length
 def test_every_chart_drawn_from_the_csvs_is_the_same(computed, read_again):
     first, second = _charts(computed), _charts(read_again[1])
     assert first == second
@@ -212,7 +213,13 @@ def test_a_zip_has_the_same(design, tables, tmp_path):
         assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
 
 
-def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path):
+def test_the_script_beside_it_computes_the_same_numbers(folder, computed, capsys):
+    assert runpy.run_path(str(folder[0].parent / "analysis.py"))["main"](folder[0].parent) == 0
+    assert capsys.readouterr().out.count("same  ") == len(computed)
+
+
+@pytest.mark.at_length
+def test_the_script_runs_alone(folder, computed, tmp_path):
     shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
