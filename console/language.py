@@ -6,7 +6,7 @@ text of trajectories or detectors, or stored or exported text. Commands and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -57,10 +57,22 @@ def quoted(text: str) -> str:
     return _("“{text}”").format(text=text)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return the number with its English noun, for pages and commands that exist only in English."""
-    several = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else several}"
+WERE = ("was", "were")
+
+
+def counted(number: int, noun: str, verbs: tuple[str, str] = ("", "")) -> str:
+    """Return the number with its English noun and verb (one of two forms), for texts that exist only in English."""
+    head, of, rest = noun.partition(" of ")
+    several = "people" if head == "person" else f"{head[:-1]}ies" if head.endswith("ry") else f"{head}s"
+    name, verb = (head, verbs[0]) if number == 1 else (several, verbs[1])
+    return f"{number:,} {name}{of}{rest} {verb}".rstrip()
+
+
+def list_counts(counts: Mapping[str, int]) -> str:
+    """Return counts, which are keyed by their plural English nouns, as a list: "1 item, 1,200 decisions"."""
+    heads = {noun: noun.partition(" of ") for noun in counts}
+    ones = {noun: f"{head[:-3]}y" if head.endswith("ies") else head[:-1] for noun, (head, *_of) in heads.items()}
+    return ", ".join(counted(count, f"{ones[noun]}{''.join(heads[noun][1:])}") for noun, count in counts.items())
 
 
 def gettext_noop(message: str) -> str:

@@ -21,6 +21,7 @@ from storage.new_epoch import RestoreReport, begin_epoch
 from storage.private_files import create_private
 from storage.transfer import NEWEST, copy_database, replace_rows
 
+_TOO_BUSY = "{} changes too fast to be replaced. Stop the console and its agents, then try again."
 _TRIES = 5
 _DATED = re.compile(r"console-\d{8}T\d{6}Z\.db")
 _NO_ORIGIN = {"actor": "console", "door": "", "place": ""}
@@ -139,11 +140,7 @@ def restore(
         # The key that identifies the file must be in the file itself, not in its log.
         overwrite_freed(url)
         return Restored(kept, went_back)
-    raise _too_busy(target or mask_password(url))
-
-
-def _too_busy(where: object) -> StorageError:
-    return StorageError(f"{where} changes too fast to be replaced. Stop the console and its agents, then try again.")
+    raise StorageError(_TOO_BUSY.format(target or mask_password(url)))
 
 
 def _require_backup(source: Path, target: Path | None) -> None:

@@ -9,6 +9,11 @@ HOW_TO_GO_ON = "Stop the console, restore the file or a backup (inferact db rest
 class StorageError(Exception):
     """The database request failed."""
 
+    def __init__(self, text: str = "", **fields: object) -> None:
+        super().__init__(text.format(**fields) if fields else text)
+        # A reader's language has the text before its fields are filled in.
+        self.text, self.fields = text, fields
+
     def __str__(self) -> str:
         return super().__str__() or (self.__doc__ or "")
 

@@ -33,6 +33,7 @@ from storage.tables import DecisionKind, StudyStatus
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "console" / "locale"
 KEYWORDS = {"_": None, "ngettext": (1, 2), "gettext_noop": None}
+REFUSALS = {"QueueRefusal", "NotYours", "StorageError"}
 TEMPLATES = [("**/templates/*.html", "jinja2.ext.babel_extract")]
 CHANGING = ('"POT-', '"PO-Revision', '"Generated-By', '"Report-', '"Last-Translator', '"Language-Team', "# ", "#\n")
 
@@ -43,6 +44,9 @@ def extracted():
     for path in (*sorted((ROOT / "console").rglob("*.py")), ROOT / "streamlit_app.py"):
         for message in _in_code(ast.parse(path.read_text("utf-8"))):
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
+    for path in (ROOT / "storage" / "queue" / "__init__.py", ROOT / "storage" / "queue" / "claims.py"):
+        for message in _in_code(ast.parse(path.read_text("utf-8")), REFUSALS):
+            template.add(message)
     for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
         template.add(message, locations=[(f"console/{path}", None)])
     for message in (*_names(), *_judgings(), *_onboarding(), *_notices(), *_instruments(), *_refusals()):
@@ -50,10 +54,10 @@ def extracted():
     return template
 
 
-def _in_code(tree):
+def _in_code(tree, names=KEYWORDS):
     """The msgids of a module, those within f-strings too, which Babel's own reader of Python does not see."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
             if node.func.id == "ngettext":
                 yield tuple(texts[:2])

@@ -123,7 +123,8 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     """Add a person; raise Refused if the name is taken, reserved, a role's name, or contains invisible characters."""
     if _UNSEEN.search(name):
         raise Refused(_("The name contains an invisible character. Choose another name."))
-    taken = find_person(session, name) or _find_agent(session, name)
+    known = session.exec(select(tables.Agent))
+    taken = find_person(session, name) or next((one for one in known if name_key(one.name) == name_key(name)), None)
     if taken is not None:
         raise Refused(_("The name {name} is taken. Choose another name.").format(name=taken.name))
     if name_key(name) in tuple(Role):
@@ -137,11 +138,6 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     session.add(person)
     session.flush()
     return person
-
-
-def _find_agent(session: Session, name: str) -> tables.Agent | None:
-    agents = session.exec(select(tables.Agent))
-    return next((agent for agent in agents if name_key(agent.name) == name_key(name)), None)
 
 
 def resolve_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:

@@ -27,7 +27,7 @@ from console.detection.fitness import measure_fitness
 from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Refused
 from console.gate.served_console import add_client_path
-from console.language import counted
+from console.language import counted, list_counts
 from console.llm.client import find_capabilities
 from console.review.notices import health
 from console.runs import erasure, iso, maintenance
@@ -63,8 +63,8 @@ def check_database(
     problems = check(url, _read_heads(head) if head is not None else ())
     (events, chain), epoch = chain_end(url), epoch_of(url)
     sound = (
-        f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}. "
-        f"Epoch {epoch}."
+        f"{mask_password(url)} has no problems. The audit log has {counted(events, 'event')}, last hash "
+        f"{chain[:16] or 'none'}. Epoch {epoch}."
     )
     if newer := count_unsealed(url):
         sound += f" {counted(newer, 'event')} of runs came after this hash. Run inferact db head to include them."
@@ -165,7 +165,7 @@ def erase(
     document = {"erased": yes, "gone": found.gone, "stays": found.stays, "pseudonym": pseudonym}
     if yes:
         overwrite_freed(database_url())
-    what = ", ".join(f"{count} {name}" for name, count in found.gone.items()) or "nothing"
+    what = list_counts(found.gone) or "nothing"
     first = f"Erased: {what}." if yes else f"To be erased: {what}. Add --yes to erase this for good."
     renamed = [f"The person is now called {pseudonym}."] if pseudonym else []
     emit(document, as_json, "\n".join([first, *renamed, *found.stays]))
@@ -234,7 +234,7 @@ def drill_restore(
         problems, (events, chain) = check(url), chain_end(url)
         close(url)
     took_s = round(time.monotonic() - started, 1)
-    sound = f"{source} can be restored: {took_s} s, no problems. The audit log has {events} events."
+    sound = f"{source} can be restored: {took_s} s, no problems. The audit log has {counted(events, 'event')}."
     document = {
         "backup": str(source),
         "seconds": took_s,
@@ -260,8 +260,8 @@ def copy_to(
     copied = copy_database(source, target)
     rows, (events, chain) = sum(one.rows for one in copied), chain_end(target)
     done = (
-        f"Copied {rows} rows of {len(copied)} tables; all digests are equal. The audit log has {events} events, last "
-        f"hash {chain[:16] or 'none'}. Set INFERACT_DATABASE_URL to the new address, then start the console."
+        f"Copied {rows:,} rows of {len(copied)} tables; all digests are equal. The audit log has {events:,} events, "
+        f"last hash {chain[:16] or 'none'}. Set INFERACT_DATABASE_URL to the new address, then start the console."
     )
     document = {
         "source": mask_password(source),

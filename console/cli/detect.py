@@ -195,7 +195,7 @@ def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
         again = f", {tally.retries} of them retries" if tally.retries else ""
         price = f"{tally.cost_usd:.4f} USD" if tally.cost_usd or not tally.prompt_tokens else "price unknown"
         tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out, {price}"
-        say(f"{tally.requests} requests{again}, {tally.cached} cached replies; {tokens}")
+        say(f"{counted(tally.requests, 'request')}{again}, {tally.cached:,} cached; {tokens}")
 
 
 def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:

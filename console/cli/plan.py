@@ -54,7 +54,7 @@ def train(
     )
     with progress(f"{name}: updates") as tell:
         report = training.train_plan(name, asked, progress=tell)
-    waits = f" {report.waiting} trials of {report.waits_at!r} are pending. Review the trials, then repeat this command."
+    waits = f" Pending trials of {report.waits_at!r}: {report.waiting:,}. Review them, then repeat this command."
     document = {"plan": name, "version": report.version, "waits_at": report.waits_at, "waiting": report.waiting}
     emit(document, as_json, f"{name} has reached version {report.version}.{waits if report.waits_at else ''}")
     if report.problems:

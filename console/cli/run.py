@@ -34,7 +34,7 @@ from console.detection import batch
 from console.environments import ENVIRONMENTS, list_playable
 from console.environments.sources import parse_sources
 from console.errors import BadInput, Refused
-from console.language import counted
+from console.language import counted, list_counts
 from console.review import inbox
 from console.runs import critical_suggestions, maintenance
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
@@ -70,7 +70,7 @@ def describe_round(run: str, done: Advance) -> str:
     """Describe the result of the round, and the command that continues interrupted trials."""
     parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
-        parts.append(f"{done.interrupted} trials were interrupted. To continue: inferact run resume {quote(run)}")
+        parts.append(f"{counted(done.interrupted, 'interrupted trial')}. To continue: inferact run resume {quote(run)}")
     return " ".join(parts)
 
 
@@ -375,7 +375,7 @@ def delete(
     with writing() as session:
         found = runs.get(session, run)
         held = maintenance.count_records(session, found)
-        what = ", ".join(f"{count} {name}" for name, count in held.items())
+        what = list_counts(held)
         if not yes:
             raise Refused(f"{run} has {what}. To delete them permanently: inferact run delete {quote(run)} --yes")
         maintenance.delete_run(session, found, now_ms())

@@ -20,6 +20,7 @@ from console.detection.detectors.shared.model_clients import Clients, ModelOptio
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import ReplyCost, sum_costs
 from console.detection.verdicts import DetectionReport
+from console.language import WERE, counted
 from console.llm import ClientUsage
 from console.llm.transport import Rehearsal
 from storage import tables
@@ -80,19 +81,18 @@ class CostEstimate:
         sentences = []
         for one in self.models:
             money = "price unknown" if one.cost_usd is None else f"about {one.cost_usd:.2f} USD"
-            tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
-            sentences.append(f"{one.model}: about {one.requests:,} requests, {tokens}, {money}.")
+            sentences.append(_in_words(one.model, one, money))
         if len(self.methods) > 1:
-            sentences += map(_method_in_words, self.methods)
+            sentences += [_in_words(f"Method {one.method}", one, "counted alone") for one in self.methods]
         if self.sampled:
-            counted = "1 of them was" if self.sampled == 1 else f"{self.sampled} of them were"
-            sentences.append(f"{counted} judged for this estimate; their cost is included.")
-        return f"{self.checkpoints:,} checkpoints to judge. " + " ".join(sentences)
+            were = WERE[self.sampled != 1]
+            sentences.append(f"{self.sampled:,} of them {were} judged for this estimate; their cost is included.")
+        return f"{counted(self.checkpoints, 'checkpoint')} to judge. " + " ".join(sentences)
 
 
-def _method_in_words(one: MethodCost) -> str:
+def _in_words(name: str, one: ModelCost | MethodCost, end: str) -> str:
     tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
-    return f"Method {one.method}: about {one.requests:,} requests, {tokens}, counted alone."
+    return f"{name}: about {counted(one.requests, 'request')}, {tokens}, {end}."
 
 
 def asks_models(methods: Iterable[str]) -> bool:

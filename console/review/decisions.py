@@ -208,12 +208,19 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
     )
 
 
-_NAMES = {DecisionKind.RESPOND: gettext_noop("feedback only")}
+DECIDED = {
+    str(DecisionKind.APPROVE): gettext_noop("approved"),
+    str(DecisionKind.REJECT): gettext_noop("rejected"),
+    str(DecisionKind.EDIT): gettext_noop("edited"),
+    str(DecisionKind.RESPOND): gettext_noop("feedback only"),
+    str(DecisionKind.ESCALATE): gettext_noop("escalated"),
+}
+"""The decisions as readers see them."""
 
 
 def name_decision(decision: str) -> str:
     """Return the name of a decision as pages show it."""
-    return _(_NAMES.get(DecisionKind(decision), decision))
+    return _(DECIDED[decision])
 
 
 def can_edit(run: tables.Run) -> bool:

@@ -183,15 +183,9 @@ _WHY = {
 }
 
 
-_HEADLINES = {
-    NoClaimReason.EMPTY: gettext_noop("No pending items"),
-    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
-}
-
-
 def no_item_headline(answer: NoClaim) -> str:
     """Return a short headline for a reviewer who gets no item."""
-    return _(_HEADLINES.get(answer.reason, gettext_noop("No item for you right now")))
+    return _("No pending items") if answer.reason == NoClaimReason.EMPTY else _("No item for you right now")
 
 
 _MOST_DECIDED = 200

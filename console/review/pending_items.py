@@ -374,6 +374,6 @@ def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
     escalated = list_escalations(session, ids)
     assigned = list_assignees(session, ids)
     return [
-        PendingItem(*(*found[row.id], OfferOrder(row.turn), escalated.get(row.id), assigned.get(row.id)))
-        for row in rows
+        PendingItem(item, key, asked, score, why, OfferOrder(row.turn), escalated.get(row.id), assigned.get(row.id))
+        for row, (item, key, asked, score, why) in ((row, found[row.id]) for row in rows)
     ]

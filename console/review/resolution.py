@@ -24,8 +24,6 @@ from storage import tables
 from storage.queue import HALTED, RUNS_AN_ACTION, Claim
 from storage.tables import DecisionKind, ItemStatus, RunKind
 
-"""The decisions that allow an action to run."""
-
 
 class ResolutionReason(StrEnum):
     """The reason why an action runs (the first two members) or does not run (the others)."""

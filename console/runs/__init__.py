@@ -238,8 +238,8 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
 
 def withdrawn_sentence(items: Sequence[int]) -> str:
     """Return a sentence on the items that left the queue because of narrower patterns."""
-    left = "1 item left" if len(items) == 1 else f"{len(items)} items left"
-    return f"{left} the queue because no pattern matches any longer. The units of claims are refunded."
+    left = counted(len(items), "item")
+    return f"{left} left the queue because no pattern matches any longer. The units of claims are refunded."
 
 
 def set_budget(run_name: str, wanted: str | None) -> int | None:

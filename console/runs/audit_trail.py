@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session, col
 
-from console.language import counted
+from console.language import counted, list_counts
 from console.runs.export.formats import FORMATS, Column, ColumnKind
 from console.trajectory import Outcome
 from console.trajectory.strict_yaml import read_data
@@ -174,7 +174,7 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "change": _change,
     "before": lambda one: _value(one.before),
     "after": lambda one: _value(one.after),
-    "counts": lambda one: ", ".join(f"{count} {name}" for name, count in (one.before or {}).items()),
+    "counts": lambda one: list_counts(one.before or {}),
     "withdrawn": _withdrawn_items,
     "withdrawal": _withdrawal,
     "author": _named_author,

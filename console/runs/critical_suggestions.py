@@ -257,7 +257,7 @@ class Candidates:
             return "The only trajectory was read."
         if self.seen == self.total:
             return f"All {self.total:,} trajectories were read."
-        return f"{self.seen:,} of {self.total:,} trajectories were read, spread over the log."
+        return f"{self.seen:,} of {self.total:,} trajectories were read: a sample drawn by content digest."
 
 
 def explain_unapplied(unapplied: Mapping[str, int]) -> str:

@@ -207,9 +207,7 @@ def _is_assigned(match: re.Match[str]) -> bool:
 
 
 def _is_secret_name(name: object) -> bool:
-    return isinstance(name, str) and _ends_as_secret_name(name[-_LONGEST_NAME:])
+    return isinstance(name, str) and _ends_as_secret_name(name[-_LONGEST_NAME:]) is not None
 
 
-@lru_cache(maxsize=4_096)
-def _ends_as_secret_name(end: str) -> bool:
-    return _SECRET_NAME.search(end) is not None
+_ends_as_secret_name = lru_cache(maxsize=4_096)(_SECRET_NAME.search)

@@ -21,6 +21,7 @@ from console.auth.audit_log import span
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
+from console.language import counted
 from console.runs import live_traces, outbox, workers
 from console.server import log_lines, notices
 from console.settings import settings
@@ -142,7 +143,7 @@ class Presence:
 def _round(tell: Tell, rested: dict[int, int], own: Presence) -> None:
     at_ms = now_ms()
     if freed := review_queue().sweep(now_ms=at_ms):
-        tell(f"{freed} claims had expired; their items are pending again.")
+        tell(f"{counted(freed, 'claim')} expired and returned to the queue.")
     if at_ms >= rested.get(_PRUNING, 0):
         rested[_PRUNING] = at_ms + _PRUNES_EVERY_MS
         with writing() as session:
@@ -160,7 +161,7 @@ def _round(tell: Tell, rested: dict[int, int], own: Presence) -> None:
         run_id = run.id or 0
         if run.kind == RunKind.GATE:
             if gone := review_queue().expire_overdue(run_id=run_id, now_ms=at_ms):
-                tell(f"{run.name}: {gone} items expired, since their deadlines have passed or their agents are gone.")
+                tell(f"{run.name}: {counted(gone, 'item')} expired: the deadline has passed, or the agent is gone.")
             continue
         due = at_ms >= rested.get(run_id, 0) and review_queue().due(run_id=run_id, now_ms=at_ms)
         if due and not _run_safely(partial(_advance, run, tell, own)):

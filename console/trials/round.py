@@ -20,6 +20,7 @@ from console.detection.routing import acts_first, flagged_item, halted_item
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
 from console.errors import Refused
+from console.language import WERE, counted
 from console.runs import RunOptions, trajectory_rows
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
@@ -61,9 +62,8 @@ class Advance:
     def refuse_interrupted(self) -> None:
         """Raise Refused with the problems if trials could not continue, because figures would lack these trials."""
         if self.interrupted:
-            raise Refused(
-                f"{self.interrupted} trials were interrupted. {' '.join(self.problems)} Run the command again."
-            )
+            many = counted(self.interrupted, "trial", WERE)
+            raise Refused(f"{many} interrupted. {' '.join(self.problems)} Run the command again.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result in the shape of `run next --json`."""
@@ -72,19 +72,17 @@ class Advance:
 
     def in_words(self, at_ms: int) -> str:
         """Describe the round, and the decisions that could still be undone at `at_ms` (ms since 1970)."""
-        delivered = "1 decision" if self.delivered == 1 else f"{self.delivered} decisions"
-        revealed = "1 task got its" if self.revealed == 1 else f"{self.revealed} tasks got their"
-        parts = [f"{delivered} delivered", f"{revealed} next trial"]
-        carried = "1 solved one was" if self.carried_over == 1 else f"{self.carried_over} solved ones were"
+        revealed = counted(self.revealed, "task", ("got its", "got their"))
+        parts = [f"{counted(self.delivered, 'decision')} delivered", f"{revealed} next trial"]
+        carried = counted(self.carried_over, "solved one", WERE)
         parts += [f"{carried} carried over"] if self.carried_over else []
-        unknown = "1 trial ended" if self.unknown == 1 else f"{self.unknown} trials ended"
-        parts += [f"{unknown} because it is unknown whether the action ran"] if self.unknown else []
-        new = "1 new item" if self.queued == 1 else f"{self.queued} new items"
-        sentences = [f"{', '.join(parts)}, {new}."]
+        unknown = counted(self.unknown, "trial")
+        parts += [f"{unknown} ended because it is unknown whether the action ran"] if self.unknown else []
+        sentences = [f"{', '.join(parts)}, {counted(self.queued, 'new item')}."]
         if self.due_ms is not None:
             sentences.append(_undo_window(self.undoable, self.due_ms, at_ms))
         if self.nothing_recorded:
-            tasks = "1 task has" if self.nothing_recorded == 1 else f"{self.nothing_recorded} tasks have"
+            tasks = counted(self.nothing_recorded, "task", ("has", "have"))
             sentences.append(f"{tasks} no recorded next trial.")
         return " ".join(sentences)
 
@@ -92,9 +90,8 @@ class Advance:
 def _undo_window(undoable: int, due_ms: int, at_ms: int) -> str:
     clock = datetime.fromtimestamp(due_ms / 1_000).strftime("%H:%M:%S")
     when = f"in {math.ceil((due_ms - at_ms) / 1_000)} s" if due_ms > at_ms else "now"
-    if undoable == 1:
-        return f"1 decision can still be undone; it is delivered at {clock} ({when})."
-    return f"{undoable} decisions can still be undone; the first is delivered at {clock} ({when})."
+    first = "it" if undoable == 1 else "the first"
+    return f"{counted(undoable, 'decision')} can still be undone; {first} is delivered at {clock} ({when})."
 
 
 NO_FEEDBACK = "none"

@@ -129,7 +129,7 @@ def open_alone(url: str) -> Iterator[Connection]:
     path = sqlite_path(url)
     if path is not None:
         create_private(path)
-        event.listen(made, "connect", _configure)
+        event.listen(made, "connect", lambda raw, _record: configure(raw, Durability.FULL, foreign_keys=False))
         event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with made.begin() as connection:
         if path is None:
@@ -186,10 +186,6 @@ def make_text_index(connection: Connection) -> None:
     if not inspect(connection).has_table(INDEX):
         for statement in TEXT_INDEX if connection.dialect.name == "sqlite" else SERVER_INDEX:
             connection.exec_driver_sql(statement)
-
-
-def _configure(dbapi_connection: object, _record: object) -> None:
-    configure(dbapi_connection, Durability.FULL, foreign_keys=False)
 
 
 def _read_revision(connection: sqlite3.Connection, path: Path) -> str | None:

@@ -157,7 +157,7 @@ class Queue:
             if earlier is not None:
                 return earlier
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
+                raise QueueRefusal("Item {item} expired or was withdrawn. Open your next item.", item=item_id)
             if item.kind == HALTED and new["decision"] in RUNS_AN_ACTION:
                 raise QueueRefusal(
                     f"Item {item_id} halted before any action, so there is nothing to {new['decision']}. Use respond "
@@ -184,9 +184,9 @@ class Queue:
             item, status, _ = lock_item(db, item_id)
             slot = find_own_slot(db, item_id, reviewer)
             if slot is None or slot.status != SlotStatus.DECIDED:
-                raise QueueRefusal(f"You have no decision on item {item_id} to undo. Reload the page.")
+                raise QueueRefusal("You have no decision on item {item} to undo. Reload the page.", item=item_id)
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status}, so its decision is final. Open your next item.")
+                raise QueueRefusal("Item {item} expired or was withdrawn. Its decision is final.", item=item_id)
             row = db.row(sql.CURRENT, slot_id=slot.id)
             if row is None:
                 raise QueueRefusal("That decision was already undone. Reload the page.")

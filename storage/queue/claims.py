@@ -287,7 +287,7 @@ def _cost_in_units(request: ClaimRequest, item: ItemRow) -> int:
 def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: BudgetRow) -> Claim:
     units, token = _cost_in_units(request, item), secrets.token_hex(16)
     if not db.run(sql.TAKE_SLOT, item_id=item.id):
-        raise StorageError(f"Another reviewer claimed item {item.id} in the meantime. Claim another item.")
+        raise StorageError("Another reviewer claimed item {item} in the meantime. Claim another item.", item=item.id)
     row = db.row(
         sql.CLAIM_SLOT,
         item_id=item.id,
@@ -299,7 +299,7 @@ def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: Bu
         until_ms=request.now_ms + request.lease_ms,
     )
     if row is None:
-        raise StorageError(f"You claimed item {item.id} in another window. Open the item again.")
+        raise StorageError("You claimed item {item} in another window. Open the item again.", item=item.id)
     taken = TakenSlot(row[0], item.id, budget.id, request.reviewer, units, item.kind)
     cap_and_used = spend_unit(db, taken, "claim", request.now_ms)
     return _settle_and_build(db, request, item, _Lease(taken.slot_id, token, request.now_ms), cap_and_used)

@@ -150,7 +150,7 @@ def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, 
     press_until_next(page, settled, "a")
     ready(other, first)
     other.keyboard.press("x")
-    other.get_by_text(f"You have already decided on item {first}: approve").first.wait_for()
+    other.get_by_text(f"You have already decided on item {first}: Marked as correct.").first.wait_for()
     assert [answer[:2] for answer in standing_answers()] == [(first, "approve")]
 
 

@@ -113,9 +113,9 @@ def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settle
         lifecycle.open_study("desk")
         other.submit(simulated.simulate, "desk").result()
     page = desk("study=desk&section=board")
-    page.get_by_text("0 of 1 people joined").wait_for()
+    page.get_by_text("0 of 1 person joined").wait_for()
     joining.join(study.join_code)
-    page.get_by_text("1 of 1 people joined").wait_for()
+    page.get_by_text("1 of 1 person joined").wait_for()
     assert page.get_by_role("row", name="P01").get_by_text("reading the consent").is_visible()
     phone = desk("study=desk&section=board", width=390, height=844, theme="dark")
     for section in ("Design", "Results", "Disagreements", "Report", "Board"):

@@ -42,7 +42,7 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     assert [answer[:3] for answer in standing_answers()] == [(first, "reject", "axs: too dear")]
     ready(page, shown_item(page))
     page.keyboard.press("k")
-    page.get_by_text(f"Your decision on item {first}: reject").wait_for()
+    page.get_by_text(f"Your decision on item {first}: Marked as incorrect.").wait_for()
     ready(page, f"back-{first}")
     page.keyboard.press("j")
     page.locator("[class*='st-key-approve-']").wait_for()

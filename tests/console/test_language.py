@@ -9,7 +9,7 @@ from string import Formatter
 import pytest
 
 from console import language
-from console.language import _, chosen_language, quoted, speaking
+from console.language import WERE, _, chosen_language, counted, list_counts, quoted, speaking
 from console.settings import LANGUAGES, settings
 from tests import catalogue
 
@@ -128,3 +128,11 @@ def test_a_text_is_looked_up_in_under_two_microseconds():
             times.append((time.perf_counter() - start) / 2_000)
     print(f"{min(times) * 1e6:.2f} microseconds a text")
     assert min(times) < 2e-6
+
+
+def test_a_count_has_its_noun_its_verb_and_its_separators():
+    assert counted(1, "person", WERE) == "1 person was"
+    assert counted(2_000, "person", WERE) == "2,000 people were"
+    assert list_counts({"trajectories": 1, "items": 1_234, "links of the audit log": 1}) == (
+        "1 trajectory, 1,234 items, 1 link of the audit log"
+    )

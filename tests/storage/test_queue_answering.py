@@ -255,7 +255,7 @@ def test_cancelled_and_expired_items_leave_and_stay_different(desk):
     assert desk.queue.cancel(item_ids=[1, 2, 99], now_ms=5) == 1
     assert [desk.status(item) for item in (1, 2, 3)] == ["expired", "cancelled", "pending"]
     assert desk.used() == 0
-    with pytest.raises(QueueRefusal, match="Item 1 was expired"):
+    with pytest.raises(QueueRefusal, match="Item 1 expired or was withdrawn"):
         desk.decide(mine)
     assert desk.ledger() == [("spend", "claim", 1), ("refund", "expire", -1)]
     assert desk.claim("bob", now_ms=6).item_id == 3
@@ -269,7 +269,7 @@ def test_decided_items_do_not_expire_and_half_reviewed_ones_are_never_due(url, s
     assert desk.expire([1, 2], 20) == 1
     assert half.id not in desk.due(10_000)
     assert desk.deliver([half.id], 10_000) == 0
-    with pytest.raises(QueueRefusal, match="Item 1 was expired"):
+    with pytest.raises(QueueRefusal, match="Item 1 expired or was withdrawn"):
         desk.undo(1)
 
 

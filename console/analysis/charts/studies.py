@@ -172,6 +172,11 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
     return set_titles(figure, "Agreement between reviewers", x, "measure", height=max(300, 62 * len(measures) + 150))
 
 
+def contrast_title(name: str) -> str:
+    """Return the name of a contrast with typographic signs, as pages show it; files keep the name with ASCII signs."""
+    return name.replace(" - ", " − ").replace(" x ", " × ")
+
+
 def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     """Draw the estimate of each primary contrast or, without one, of each contrast of the first measure.
 
@@ -195,7 +200,7 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     values = rounded.itertuples(index=False, name=None)
     for row, name, (one, low, high) in zip(rows, shown["contrast"], values, strict=True):
         interval = "" if pd.isna(low) else f" ({number(low, '+.3f')} to {number(high, '+.3f')})"
-        text = f"{escape(str(name))}<br><b>{number(one, '+.3f')}</b>{interval}"
+        text = f"{escape(contrast_title(name))}<br><b>{number(one, '+.3f')}</b>{interval}"
         figure.add_annotation(
             x=0,
             xref="paper",

@@ -167,7 +167,9 @@ def bound_rest_assisted(low: Audits, high: Audits, level: float = LEVEL, error: 
     order = _order_outcomes(low, high, level)
     is_as_low = order <= order[low.labelled, high.labelled] + 1e-9
     rates = error.sensitivity, error.alarms_low
-    first, second = (LabelCounts(one.population, one.drawn, *rates).all_totals() for one in (low, high))
+    first, second = (
+        LabelCounts(one.population, one.drawn, *rates).table(np.arange(one.population + 1)) for one in (low, high)
+    )
     chance = first @ is_as_low
     both = _join(low, high)
 
@@ -257,10 +259,6 @@ class LabelCounts:
         with np.errstate(divide="ignore"):
             found: Floats = np.log(self.table(totals)[:, count])
         return found
-
-    def all_totals(self) -> Floats:
-        """Return the probabilities of 0 to `drawn` labels, one row for each total from 0 to the population."""
-        return self.table(np.arange(self._population + 1))
 
     def table(self, totals: NDArray[np.int64]) -> Floats:
         """Return the probabilities of 0 to `drawn` labels, one row per total."""

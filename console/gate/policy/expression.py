@@ -225,9 +225,7 @@ def is_like(names: Iterable[str], globs: tuple[str, ...]) -> bool:
     return any(_glob(globs).fullmatch(name) for name in names)
 
 
-@lru_cache(maxsize=1_024)
-def _glob(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return checkpoints.globs(globs)
+_glob = lru_cache(maxsize=1_024)(checkpoints.globs)
 
 
 _MOST_CHOICES = 1_000

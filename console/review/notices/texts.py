@@ -12,13 +12,14 @@ from sqlmodel import Session, col, select
 
 from console.language import _, ngettext, speaking
 from console.review.access import list_reviewable_runs
+from console.review.decisions import DECIDED
 from console.review.plain_text import escape_hidden
 from console.review.resolution import list_current_decisions
 from console.runs import iso
 from console.runs.outbox import GIVEN_UP, ITEM_CLOSED, ITEM_PENDING, ITEM_REMINDER, NOT_NEEDED, Claimed
 from console.settings import settings
 from storage import tables
-from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
+from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
 MOST_LINES = 10
 """The maximum number of items that a text names; the other items are counted."""
@@ -164,11 +165,7 @@ _HEADS: dict[str, Callable[[], str]] = {
 
 
 def _outcomes() -> dict[str, str]:
-    return {
-        str(DecisionKind.APPROVE): _("approved"),
-        str(DecisionKind.REJECT): _("rejected"),
-        str(DecisionKind.EDIT): _("edited"),
-        str(DecisionKind.RESPOND): _("answered"),
+    return {kind: _(words) for kind, words in DECIDED.items()} | {
         "decided": _("decided"),
         str(ItemStatus.EXPIRED): _("expired without a decision"),
         str(ItemStatus.CANCELLED): _("withdrawn"),

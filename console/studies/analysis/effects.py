@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -138,7 +138,8 @@ def describe_differences(table: pd.DataFrame) -> str:
     known, unknown = first[first["difference"].notna()], first[first["difference"].isna()]
     if known.empty:
         return f"No comparison is possible: {unknown['note'].iloc[0]}"
-    return " ".join([_tested(known), *map(_not_estimable, unknown.to_dict("records"))])
+    why = (f"{one['first']} minus {one['second']} is {lower_first(one['note'])}" for one in unknown.to_dict("records"))
+    return " ".join([_tested(known), *why])
 
 
 def _tested(pairs: pd.DataFrame) -> str:
@@ -159,10 +160,6 @@ def _largest(pairs: pd.DataFrame) -> str:
     span = "" if pd.isna(most["low"]) else f" ({format_signed(most['low'])} to {format_signed(most['high'])})"
     same = f"; {counted(level, 'other pair')} differ{'s' * (level == 1)} as much" if level else ""
     return f"{most['first']} minus {most['second']} is {format_signed(most['difference'])}{span}{same}"
-
-
-def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
-    return f"{pair['first']} minus {pair['second']} is {lower_first(str(pair['note']))}"
 
 
 ANALYSIS = read_analysis(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.charts.studies import contrast_title
 from console.studies.analysis import contrasts
 from console.studies.analysis.format import format_signed
 from console.studies.analysis.frames import Frames, drop_excluded, list_excluded, table
@@ -62,7 +63,7 @@ def describe_both(shown: pd.DataFrame) -> str:
     said = []
     for contrast, rows in shown.groupby("contrast", sort=False):
         kept, everybody = (format_signed(_estimate(rows, name)) for name in (KEPT, EVERYBODY))
-        said.append(f"{contrast}: {kept} without the excluded people, {everybody} with them.")
+        said.append(f"{contrast_title(str(contrast))}: {kept} without the excluded people, {everybody} with them.")
     return " ".join(said) or "No participant is excluded, so there is nothing to compare."
 
 

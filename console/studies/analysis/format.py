@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.charts.studies import AGREEMENT_MEASURES
+from console.analysis.charts.studies import AGREEMENT_MEASURES, contrast_title
 from console.analysis.statistics.estimates import number as number
 from console.language import counted
 
@@ -100,6 +100,8 @@ def cell_text(cell: Any, column: str = "", columns: Mapping[str, ColumnFormat] =
         return _float_text(cell, column, columns)
     if column == "measure":
         return AGREEMENT_MEASURES.get(str(cell), str(cell))
+    if column == "contrast":
+        return contrast_title(str(cell))
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 

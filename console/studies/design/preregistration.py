@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from console.language import counted
 from console.runs.export.formats import Column, ColumnKind, Row
 from console.studies.design import procedure
 from console.studies.design.allocation import (
@@ -138,8 +139,8 @@ def _summary(design: Design, places: Sequence[PlannedCondition]) -> str:
     people = len({place.number for place in places})
     count, compared = len(conditions(design)), f"{design.comparison} participants"
     return (
-        f"{people} participants, {count} condition{'s' * (count != 1)} compared {compared}, {design.tasks} tasks per "
-        f"condition, {design.trials} trial{'s' * (design.trials != 1)}.\n\n"
+        f"{counted(people, 'participant')}, {counted(count, 'condition')} compared {compared}, "
+        f"{counted(design.tasks, 'task')} per condition, {counted(design.trials, 'trial')}.\n\n"
         f"Fingerprint of design and allocation (SHA-256): `{fingerprint(design, places)}`"
     )
 
@@ -254,7 +255,7 @@ _OPEN = "To be filled in."
 
 def osf_fields(design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = ()) -> dict[str, str]:
     """Return the text of each field, in the order of the template; `powers` give the rationale of the sample size."""
-    people = len({place.number for place in places})
+    people, pilot = len({place.number for place in places}), design.pilot.people
     asked = planned_contrasts(design)
     analysis = procedure.describe_analysis(design)
     return {
@@ -268,7 +269,8 @@ def osf_fields(design: Design, places: Sequence[PlannedCondition], powers: Seque
         "Existing data": "Registration prior to creation of data.",
         "Data collection procedures": " ".join(procedure.describe_steps(design)),
         "Sample size": (
-            f"{people} participants{_piloted(design)} and {task_count(design)} tasks, {design.tasks} per condition."
+            f"{counted(people, 'participant')}{f' (of whom {pilot} are the pilot)' if pilot else ''} and "
+            f"{counted(task_count(design), 'task')}, {design.tasks} per condition."
         ),
         "Sample size rationale": _rationale(design, powers),
         "Stopping rule": " ".join([*procedure.describe_pilot(design), procedure.describe_exclusions(design)[-1]]),
@@ -298,10 +300,6 @@ def osf_preregistration(design: Design, places: Sequence[PlannedCondition], powe
     return "\n\n".join(f"## {name}\n\n{text or _OPEN}" for name, text in fields.items()) + "\n"
 
 
-def _piloted(design: Design) -> str:
-    return f" (of whom {design.pilot.people} are the pilot)" if design.pilot.people else ""
-
-
 def _study_design(design: Design) -> str:
     named = "; ".join(f"{FACTORS[name].title}: {', '.join(levels)}" for name, levels in varied_factors(design).items())
     count = len(conditions(design))
@@ -312,6 +310,8 @@ def _study_design(design: Design) -> str:
 def _rationale(design: Design, powers: Sequence[Power]) -> str:
     if not powers:
         return _OPEN
-    found = "; ".join(f"{one.contrast}: {one.power:.2f} with {one.participants} participants" for one in powers)
+    found = "; ".join(
+        f"{one.contrast}: {one.power:.2f} with {counted(one.participants, 'participant')}" for one in powers
+    )
     said = procedure.describe_assumptions(design, Assumptions(), powers[0].simulations)
     return f"{said} Power: {found}."

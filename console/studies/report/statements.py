@@ -161,9 +161,9 @@ def software() -> pd.DataFrame:
 def _participants(design: Design, there: pd.DataFrame) -> str:
     people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(_NEVER_IN)]
     finished = int((people["finished_at"].notna() & (people["stage"] != "withdrawn")).sum())
-    who = "1 person" if len(people) == 1 else f"{len(people)} people"
-    told = [f"{who} took part, {finished} of them finished; the design has places for {design.participants.human}."]
-    told = told if len(people) or design.participants.human else []
+    part, places = counted(len(people), "person"), design.participants.human
+    told = [f"{part} took part, {finished} of them finished; the design has places for {places}."]
+    told = told if len(people) or places else []
     for group, count in count_played(design, there):
         if group.kind != "human":
             errs = f" ({describe_rule(group.rule)})" if group.rule else ""
@@ -184,7 +184,7 @@ def _design(design: Design) -> str:
     crossed = f", which vary {named}" if named else ""
     return (
         f"{compared[0].upper()}{compared[1:]}{crossed}. {counted(design.tasks, 'task')} for each condition, "
-        f"{task_count(design)} in all, sampled with seed {design.seed}; "
+        f"{task_count(design):,} in all, sampled with seed {design.seed}; "
         f"{counted(design.trials, 'trial')} of each task. Order: {design.order}. {' '.join(promise(design))}"
     )
 

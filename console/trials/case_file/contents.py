@@ -26,6 +26,7 @@ from console.auth.audit_log import By
 from console.detection import certificate
 from console.errors import ConsoleError, UnreadableFile
 from console.language import counted
+from console.review.decisions import DECIDED
 from console.runs.audit_trail import AuditFilter, entry_sentence, list_entries
 from console.runs.export import atomic_file
 from console.runs.export.kinds import KINDS
@@ -247,7 +248,7 @@ def _summary(
     kinds = Counter(kind for kind, _ in made)
     escalated = kinds.pop(DecisionKind.ESCALATE, 0)
     simulated = sum(who != "human" and kind != DecisionKind.ESCALATE for kind, who in made)
-    listed = ", ".join(f"{number:,} {_DECIDED[kind]}" for kind, number in kinds.most_common()) or "none"
+    listed = ", ".join(f"{number:,} {DECIDED[kind]}" for kind, number in kinds.most_common()) or "none"
     by = f", {simulated:,} of them by simulated reviewers" if simulated else ""
     yield f"Reviewers made {counted(kinds.total(), 'current decision')}{by}: {listed}. Escalations: {escalated:,}."
     states = Counter(session.exec(select(item.status).where(of_run)))
@@ -270,9 +271,6 @@ _KINDS = {
     RunKind.LIVE: "a live run",
     RunKind.GATE: "the run of a gate",
 }
-_DECIDED = {"approve": "approved", "reject": "rejected", "edit": "edited", "respond": "answered"}
-
-
 _WRITTEN = "case file written"
 """The kind of the audit event with the digest of a written case file."""
 _CHAIN = re.compile(r'<script type="application/json" id="chain">(.*?)</script>', re.DOTALL)

@@ -31,7 +31,7 @@ from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "does not output a probability; inferact recalibrate converts its scores after enough reviews"
+_NO_PROBABILITY = "does not output a probability; after enough reviews, convert its scores (inferact recalibrate)"
 _ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
@@ -85,7 +85,8 @@ def show_across_runs() -> None:
 
 def _tell_flags(evaluation: Dashboard) -> None:
     """Draw sentences on each detector's flags at its threshold, refused checkpoints and unreadable replies."""
-    for name, one in evaluation.known.items():
+    for name in evaluation.figures:
+        one = evaluation.known[name]
         found, left = count_matrix(one), evaluation.excluded[name]
         excluded = f"; left out: {left:,} (halted, or without a label or a verdict)" if left else ""
         if copies := evaluation.population.copies:
@@ -120,10 +121,11 @@ def curves(evaluation: Dashboard) -> None:
         _draw(evaluation, "reliability", probabilities)
     else:
         st.caption(
-            "No reliability diagram: no detector here outputs a probability. "
-            f"Run inferact recalibrate {quote(evaluation.run)} --detector {quote(next(iter(evaluation.figures)))} "
-            "to convert scores, once reviewers found at least 10 misaligned and 10 aligned actions."
+            "No reliability diagram: no detector here outputs a probability. Once reviewers found at least 10 "
+            "misaligned and 10 aligned actions, convert the scores:"
         )
+        first = quote(next(iter(evaluation.figures)))
+        st.code(f"inferact recalibrate {quote(evaluation.run)} --detector {first}", language="bash")
 
 
 @st.fragment
@@ -209,7 +211,7 @@ def pair(evaluation: Dashboard) -> None:
     st.dataframe(rows, key="pair", hide_index=True, width="content")
     test = tested.test
     st.text(
-        f"{tested.n:,} trajectories: only {first} is correct on {test.only_first:,}, only {second} on "
+        f"{counted(tested.n, 'trajectory')}: only {first} is correct on {test.only_first:,}, only {second} on "
         f"{test.only_second:,} (McNemar, p = {test.p_value:.3g})."
     )
 
@@ -306,5 +308,8 @@ def _draw(evaluation: Dashboard, name: str, table: pd.DataFrame, *, of: str = ""
 
 def _table_button(label: str, table: Callable[[], pd.DataFrame], evaluation: Dashboard, name: str) -> None:
     file, leaving = f"{evaluation.run}-{name}.csv", exporting(evaluation.run)
-    make = lambda: as_csv(evaluation.sample.add_to(table()))  # noqa: E731
+
+    def make() -> bytes:
+        return as_csv(evaluation.sample.add_to(table()))
+
     download(label, make, file, "text/csv", f"{name}-csv", leaving=leaving, type="tertiary")

@@ -10,8 +10,8 @@ if identity and identity.has(Role.PARTICIPANT):
     show_empty_state(_("This page is not part of the study"), _("You are in a study. Your place is kept."))
     next_step_row().page_link("console/web/pages/participate.py", label=_("Continue the study"))
 else:
-    show_empty_state(
-        _("This page is for researchers"),
-        _("Your account has no researcher role. Ask an admin to invite you as a researcher."),
-    )
+    why = _("Your account has no researcher role. Ask an admin to invite you as a researcher.")
+    if identity and identity.has(Role.ADMIN):
+        why = _("Your account has no researcher role. Invite yourself as researcher and admin on the People page.")
+    show_empty_state(_("This page is for researchers"), why)
     next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))

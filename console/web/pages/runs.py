@@ -17,6 +17,7 @@ from console.web.runs.plans import PLANNERS, planners_section, plans_section, tr
 from console.web.runs.protocols import evasion_section, protocols_section
 from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.browser import show_from_top
+from console.web.widgets.markup import quote_commands
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import OUTCOMES, capitalize_heads
 from storage.tables import RunKind
@@ -55,12 +56,14 @@ show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
 words = OUTCOMES | {"inspections": "budget used"}
-trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
-st.dataframe(capitalize_heads(trials), key=f"status-{run.id}", hide_index=True, width="content", placeholder="–")
+named = ({words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind))
+trials = capitalize_heads(named)
+numbers = {name: st.column_config.NumberColumn() for row in trials for name in row}  # Columns without values too.
+st.dataframe(trials, key=f"status-{run.id}", hide_index=True, width="content", placeholder="–", column_config=numbers)
 if sample.stated:
     st.caption(f"Flagged trajectories and audits are estimated from a sample of {sample.stated}.")
 if nothing:
-    st.caption(nothing)
+    st.caption(quote_commands(nothing))
 if run.reviews_per_item > 1:
     st.page_link("console/web/pages/studies.py", label="Resolve disagreements", query_params={"adjudicate": run.name})
 

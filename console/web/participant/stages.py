@@ -46,10 +46,11 @@ from console.web.widgets.participant_stage import (
     prose_html,
     return_link_html,
 )
+from console.web.widgets.tables import capitalize
 from console.web.widgets.trajectory_view import presentation_html, show_presentation
 from console.web.widgets.trial_history import ROUNDS, earlier_trials_html
 from storage import tables
-from storage.tables import StudyStatus
+from storage.tables import DecisionKind, StudyStatus
 
 _CHECK_EVERY_S = 3
 
@@ -308,9 +309,6 @@ def _set_leaving(how: str | None) -> None:
     st.session_state["leaving"] = how
 
 
-_RIGHT = {Label.ALIGNED: gettext_noop("Approve"), Label.MISALIGNED: gettext_noop("Reject")}
-
-
 def item(position: AtItem) -> None:
     """Draw the pending item, or the participant's earlier item if this tab shows one."""
     code = position.participant.code
@@ -360,8 +358,9 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     agrees = given.label == right
     title = _("Your decision is correct") if agrees else _("Your decision is not correct")
     show_html(head_html(title, over=_practice(position)))
-    own = decisions.name_decision(given.decision).capitalize()
-    show_html(explain_html(own, _(_RIGHT[right]), _translate_lines(position.probe.explanation), agrees=agrees))
+    correct = DecisionKind.APPROVE if right is Label.ALIGNED else DecisionKind.REJECT
+    own, right_name = (capitalize(decisions.name_decision(one)) for one in (given.decision, correct))
+    show_html(explain_html(own, right_name, _translate_lines(position.probe.explanation), agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)
     show_html(presentation_html(_plain_view(position).presentation))
 

@@ -10,7 +10,7 @@ from console.auth.audit_log import acting
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
-from console.language import _
+from console.language import _, quoted
 from console.review import access, decision_details, decisions, inbox
 from console.review.blinding import get_remedy
 from console.review.edits import OtherTool
@@ -37,11 +37,12 @@ from console.web.sign_in import by_browser, current_identity
 from console.web.widgets import boundary
 from console.web.widgets.changes import change_html
 from console.web.widgets.markup import show_html
-from console.web.widgets.messages import done_html, problem_html, show_problem
+from console.web.widgets.messages import done_html, problem_html, refusal_words, show_problem
 from console.web.widgets.status import undo_timer_html
+from console.web.widgets.tables import capitalize
 from console.web.widgets.whole_texts import list_opened_texts
 from storage import tables
-from storage.errors import NotYours, StorageError
+from storage.errors import AlreadyDelivered, NotYours, StorageError
 from storage.queue import Claim, DecisionRow, KeptDraft, NoClaim
 from storage.tables import DecisionKind, RunKind
 
@@ -109,19 +110,26 @@ def flash_html() -> str:
     return done_html(done, undo_timer_html(until_ms - now_ms())) if done else ""
 
 
-def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
-    """Return the reviewer's decision on the earlier item as HTML."""
-    said = feedback_to_agent(answer)
-    given = decisions.name_decision(answer.decision)
-    if said:
-        given = _("{answer} “{words}”").format(answer=given, words=said)
-    told = _("Your decision on {item}: {answer} (delivered).")
-    if not answer.delivered_ms:
-        told = _("Your decision on {item}: {answer} (you can still undo it).")
-    changed = (
-        change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action and claim else ""
-    )
-    return done_html(told.format(item=name_item(answer.item_id), answer=given)) + changed
+def decision_html(answer: tables.Decision, claim: Claim) -> str:
+    """Return the reviewer's decision on the earlier item, its consequence and whether it can be undone, as HTML."""
+    with reading() as session:
+        item = session.get_one(tables.Item, answer.item_id)
+        came_of_it = describe_consequence(session, session.get_one(tables.Run, item.run_id), answer)
+    told = _("Your decision on {item}: {consequence}").format(item=name_item(answer.item_id), consequence=came_of_it)
+    said = _("Your feedback: {words}").format(words=quoted(words)) if (words := feedback_to_agent(answer)) else ""
+    final = explain_final(answer.item_id) or _("You can still undo this decision.")
+    changed = change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action else ""
+    return done_html(" ".join(filter(None, (told, said, final)))) + changed
+
+
+def explain_final(item: int) -> str:
+    """Explain in a sentence why the reviewer cannot undo the decision on this item; return "" if undo is possible."""
+    who = current_identity()
+    with reading() as session:
+        answer = decisions.find_decision_on_item(session, item, who.name) if who else None
+        if answer is not None and answer.delivered_ms:
+            return refusal_words(AlreadyDelivered())
+        return inbox.explain_gone_item(session, item)
 
 
 def show_gone_item(current: int | None) -> None:
@@ -134,7 +142,7 @@ def show_gone_item(current: int | None) -> None:
     if not told:
         return
     st.session_state["kept_words"] = None
-    show_problem(f"{_capitalize(name_item(item))}: {told}")
+    show_problem(f"{capitalize(name_item(item))}: {told}")
     draft = review_queue().draft(item_id=item, reviewer=identity.name)
     if draft and (text := "\n".join(filter(None, (draft.text, drafts.edit_text(draft))))):
         st.caption(_("Your draft:"))
@@ -244,19 +252,18 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
     """Store a message for the next run of the page: the decision's consequence, or that an earlier decision exists."""
     st.session_state.get("unsent", {}).pop(row.item_id, None)
     st.session_state["answered_item"] = row.item_id
-    if row.decision != decision:
-        answered = _("You have already decided on {item}: {answer}. To change it, choose “Undo” first.")
-        st.session_state["refusal"] = answered.format(
-            item=name_item(row.item_id, here=False), answer=decisions.name_decision(row.decision)
-        )
-        return
     try:
         with reading() as session:
             came_of_it = describe_consequence(session, run, session.get_one(tables.Decision, row.id))
     except Exception:
         boundary.log_failure(boundary.MESSAGES)
         came_of_it = _("Your decision is recorded.")
-    st.session_state["done"] = f"{_capitalize(name_item(row.item_id, here=False))}: {came_of_it}"
+    item = name_item(row.item_id, here=False)
+    if row.decision != decision:
+        answered = _("You have already decided on {item}: {consequence} To change it, choose “Undo” first.")
+        st.session_state["refusal"] = answered.format(item=item, consequence=came_of_it)
+        return
+    st.session_state["done"] = f"{capitalize(item)}: {came_of_it}"
     if run.kind == RunKind.GATE:
         # The agents of other runs get the decision with the next trial, which may start later.
         st.session_state["undo_until_ms"] = row.deliverable_ms
@@ -282,7 +289,7 @@ def reopen_item(identity: Identity, item: int) -> None:
         wanted = session.get_one(tables.Item, item)
         if wanted.run_id not in list_reviewed_runs():
             elsewhere = _("{item} belongs to another run. Select that run and open the item there.")
-            raise Refused(elsewhere.format(item=_capitalize(name_item(item))))
+            raise Refused(elsewhere.format(item=capitalize(name_item(item))))
         run = session.get_one(tables.Run, wanted.run_id)
         claim = decisions.claim_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
@@ -324,7 +331,7 @@ def assign_item(identity: Identity, item: int, reviewer: str | None) -> None:
     if reviewer != identity.name:
         review_queue().release(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
     done = _("{item} is assigned to {name}.") if reviewer else _("{item} is open to every reviewer.")
-    st.session_state["done"] = _capitalize(done.format(item=name_item(item), name=reviewer))
+    st.session_state["done"] = capitalize(done.format(item=name_item(item), name=reviewer))
 
 
 @by_reviewer
@@ -387,7 +394,3 @@ def cancel_edit(item: int) -> None:
         del st.session_state[key]
     st.session_state["editing"] = None
     drafts.keep(item, edit="")
-
-
-def _capitalize(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -164,13 +164,14 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
 def back_bar(claim: Claim) -> None:
     """Draw the bar below an item that the reviewer has already decided, with buttons to browse and to undo."""
     item, name = claim.item_id, alias(claim.item_id)
+    final, undo = draw_part(boundary.TERMS, lambda: actions.explain_final(item), ""), f"undo-{name}"
     with st.bottom, st.container(key="decision-bar", horizontal=True):
         key_button(_("Older"), "K", f"previous-{name}", actions.browse_decisions, item, 1)
         key_button(_("Newer"), "J", f"next-{name}", actions.browse_decisions, item, -1)
-        key_button(_("Undo decision"), "U", f"undo-{name}", actions.undo_decision, item, None)
+        key_button(_("Undo decision"), "U", undo, actions.undo_decision, item, None, disabled=bool(final), help=final)
         shortcuts.help_button(item, shortcuts.OF_MARKS if is_participant() else ())
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
-    bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
+    bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"!{final}" if final else undo}
     draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.are_enabled()), None)
 
 

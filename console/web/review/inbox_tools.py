@@ -34,14 +34,10 @@ def pick_filtered_run(names: list[str], only: str | None) -> None:
         ["", *sorted(names)],
         key="run_filter",
         format_func=lambda name: name or everywhere,
-        on_change=_filter_by_run,
+        on_change=lambda: select_run(st.session_state["run_filter"]),
         width=220,
         label_visibility="collapsed",
     )
-
-
-def _filter_by_run() -> None:
-    select_run(st.session_state["run_filter"])
 
 
 def select_run(name: str) -> None:

@@ -15,7 +15,7 @@ from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
 from console.gate.policy import policy_store
 from console.gate.policy.rules import Limit, Policy, PolicyMode, Rule, Then
-from console.language import counted
+from console.language import counted, list_counts
 from console.review import decision_details
 from console.runs import maintenance, run_options
 from console.runs.critical_suggestions import Candidates, explain_unapplied
@@ -272,7 +272,7 @@ def _hold(run: tables.Run) -> None:
 
 
 def _delete(run: tables.Run, held: dict[str, int]) -> None:
-    what = ", ".join(f"{count} {name}" for name, count in held.items())
+    what = list_counts(held)
     with st.container(border=True, key="delete-run"), st.form("delete", border=False):
         st.subheader("Delete", anchor=False)
         st.caption(f"This permanently deletes {what} and the content of the run's events.")

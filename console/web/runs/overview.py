@@ -104,11 +104,10 @@ def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
 
 
 def _person(one: ReviewerAtWork, at_ms: int) -> str:
-    answers = "1 decision" if one.decisions == 1 else f"{one.decisions:,} decisions"
     last = f", latest {age(at_ms - one.last_ms)} ago" if one.last_ms is not None else ""
     holds = f", {one.holds} claimed" if one.holds else ""
     simulated = "simulated, " if one.is_simulated else ""
-    return f"{plain(one.name)} ({simulated}{answers}{last}{holds})"
+    return f"{plain(one.name)} ({simulated}{counted(one.decisions, 'decision')}{last}{holds})"
 
 
 def _success(run: tables.Run, found: Overview) -> None:

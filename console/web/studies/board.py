@@ -42,7 +42,7 @@ def summary(rows: Sequence[Row], now_ms: int) -> str:
     inside = sum(row.stage not in _NOBODY for row in people)
     waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
     since = f", oldest {age(now_ms - oldest)}" if waiting and oldest else ""
-    taken = f"{inside} of {len(people)} people joined, {_finished(people)} finished; " if people else ""
+    taken = f"{inside} of {counted(len(people), 'person')} joined, {_finished(people)} finished; " if people else ""
     played = f"{_finished(machines)} of {len(machines)} simulated finished; " if machines else ""
     return f"{taken}{played}{counted(waiting, 'item')} pending{since}."
 

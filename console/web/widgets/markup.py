@@ -18,7 +18,8 @@ from console.review.plain_text import CAP, HIDDEN_CHARACTERS, code_point, cut_te
 from console.review.presentation import find_spans, is_long, preview
 from console.trajectory.terms import Term
 
-_NAME = re.compile(r"`([^`<>]{1,80})`")
+_NAME = re.compile(r"`([^`<>]{1,200})`")
+_COMMAND = re.compile(r"(?:(?<=: )|(?<=\())inferact [a-z][^()`\n]*?(?=\)|\. [A-Z]|\.?$)", re.MULTILINE)
 _KEYS = re.compile(r" \((?:[A-Z]|\?[^)]*|(?:Ctrl|Strg)[^)]*)\)")
 # Two Unicode noncharacters, which real texts do not contain, mark terms, so that a text is escaped only once.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
@@ -50,9 +51,14 @@ def name_keys(sentence: str) -> str:
     return _KEYS.sub(r'<span class="ia-by-key">\g<0></span>', plain(sentence))
 
 
+def quote_commands(sentence: str) -> str:
+    """Put each command of a message into backquotes, as Markdown; commands follow a colon or are in brackets."""
+    return _COMMAND.sub(r"`\g<0>`", sentence)
+
+
 def mark_names(sentence: str) -> str:
-    """Escape a detector's sentence; mark the names in backquotes as <code>."""
-    return _NAME.sub(r"<code>\1</code>", plain(sentence))
+    """Escape a sentence; mark its commands, and the names in backquotes, as <code>."""
+    return _NAME.sub(r"<code>\1</code>", plain(quote_commands(sentence)))
 
 
 def mark_terms(text: str, stated: Sequence[Term]) -> str:

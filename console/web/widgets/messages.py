@@ -10,14 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from console.language import _
 from console.trajectory.strict_yaml import read_data
-from console.web.widgets.markup import name_keys, plain, show_html
+from console.web.widgets.markup import mark_names, name_keys, plain, show_html
+from storage.errors import StorageError
 
 
 def show_empty_state(title: str, what_next: str, page: str = "") -> None:
     """Draw the empty state below the page's title, if given; the caller may add buttons or links for the next step."""
     if page:
         st.title(page, anchor=False)
-    show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>')
+    show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{mark_names(what_next)}</p></div>')
 
 
 def next_step_row() -> DeltaGenerator:
@@ -32,12 +33,14 @@ def show_problem(sentence: str) -> None:
 
 def problem_html(sentence: str) -> str:
     """Return a refusal as HTML."""
-    lines = "".join(f"<p>{escape(line)}</p>" for line in sentence.splitlines() if line.strip())
+    lines = "".join(f"<p>{mark_names(line)}</p>" for line in sentence.splitlines() if line.strip())
     return f'<div class="ia-problem" role="alert">{lines}</div>'
 
 
 def refusal_words(refusal: Exception) -> str:
     """Return the reason of a refusal in the visitor's language."""
+    if isinstance(refusal, StorageError) and refusal.fields:
+        return _(refusal.text).format(**refusal.fields)
     return _(str(refusal) or str(type(refusal).__doc__))
 
 

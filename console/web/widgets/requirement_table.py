@@ -39,10 +39,11 @@ def requirements_html(presentation: Presentation, beside: str = "") -> str:
     met = table.having(Standing.MET)
     first = [line for line in table.lines if line.standing is not Standing.MET]
     folded = len(met) > _FEW and bool(first)
+    count = _(COUNTS[Standing.MET]).format(count=len(met))
     parts = [
         _notes(explain_unchecked(table, _)),
         _lines(presentation, first if folded else table.lines),
-        _folded_met(presentation, met) if folded else "",
+        _fold(count, _lines(presentation, met), "ia-folded-met") if folded else "",
         _notes(explain_dropped(table, _)),
         _fold(_("options and sources"), beside) if beside else "",
     ]
@@ -66,10 +67,6 @@ def _lines(presentation: Presentation, lines: Sequence[Line]) -> str:
     head = "".join(f'<th scope="col">{plain(name)}</th>' for name in (_("status"), _("asked"), _("in the steps")))
     rows = "".join(_row(presentation, line) for line in lines)
     return f'<table class="ia-lines"><thead><tr>{head}<td></td></tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _folded_met(presentation: Presentation, met: Sequence[Line]) -> str:
-    return _fold(_(COUNTS[Standing.MET]).format(count=len(met)), _lines(presentation, met), "ia-folded-met")
 
 
 def _fold(words: str, inner: str, css: str = "") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.analysis.statistics.estimates import number
 from console.web.widgets.browser import component
-from console.web.widgets.markup import plain, show_html
+from console.web.widgets.markup import mark_names, plain, show_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
         for reason, titles in lacking.items():
             rows_of.setdefault((", ".join(titles), reason), []).append(row)
     lines = [f"{titles} of {', '.join(names)}: {reason}." for (titles, reason), names in rows_of.items()]
-    return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
+    return f"<ul>{''.join(f'<li>{mark_names(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
 OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}

@@ -12,10 +12,12 @@ import streamlit as st
 
 from console.language import _, gettext_noop, ngettext, quoted
 from console.review.blinding import EarlierTrial
+from console.review.decisions import name_decision
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
 from console.web.widgets.changes import change_html, compare_lines, pair_lines
 from console.web.widgets.markup import fold, plain, show_html
+from console.web.widgets.tables import capitalize
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
@@ -159,14 +161,10 @@ def _memory(memory: dict[str, Any]) -> str:
 def _answer(answer: dict[str, Any]) -> str:
     words = f" {quoted(plain(answer['feedback_text']))}" if answer["feedback_text"] else ""
     state = " (not delivered yet)" if answer["delivered"] is False else ""
-    return f"<li>{_DECIDED[answer['decision']]} by {plain(answer['reviewer'])}{words}{state}</li>"
+    return f"<li>{capitalize(name_decision(answer['decision']))} by {plain(answer['reviewer'])}{words}{state}</li>"
 
 
 _CHARS = 300
-_DECIDED = {"approve": gettext_noop("Approved"), "reject": gettext_noop("Rejected"), "edit": gettext_noop("Edited")}
-_DECIDED |= {"respond": gettext_noop("Feedback only"), "escalate": gettext_noop("Escalated")}
-
-
 _JUDGED = {"approve": gettext_noop("Correct"), "reject": gettext_noop("Incorrect")}
 
 
@@ -175,7 +173,7 @@ def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) 
 
     `recorded` is true if the actions come from a log, so that decisions only judge them.
     """
-    names, states = _DECIDED | (_JUDGED if recorded else {}), {one.state for one in found}
+    names, states = _JUDGED if recorded else {}, {one.state for one in found}
     shared = states.pop() if len(found) > 1 and len(states) == 1 else ""
     if shared:
         st.caption(shared)
@@ -184,6 +182,7 @@ def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) 
 
 def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> str:
     row = one.decision
+    given = _(names[row.decision]) if row.decision in names else capitalize(name_decision(row.decision))
     words = f'<p class="ia-said">{quoted(plain(one.words))}</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
@@ -191,7 +190,7 @@ def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> st
     action = f"<code>{plain(preview(one.action))}</code>" if one.action else plain(_("halted"))
     return (
         f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(_(names[row.decision]))}</b> · {action}'
+        f'<p class="ia-given"><b>{plain(given)}</b> · {action}'
         f" · <span>{plain(where)}</span></p>{words}{edited}{'' if shared else _outcome(one)}</li>"
     )
 

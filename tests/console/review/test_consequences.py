@@ -76,4 +76,4 @@ def test_without_feedback_no_agent_tries_again_with_feedback(trials):
         run = tables.Run(name="part", kind="live", study_id=1, trials=trials, feedback_mode=mode)
         assert ("feedback" in _describe_halted(run, tables.Item(trial=0))) is has_feedback
     assert decisions.name_decision("respond") == "feedback only"
-    assert decisions.name_decision("reject") == "reject"
+    assert decisions.name_decision("reject") == "rejected"

@@ -201,7 +201,7 @@ ENTRY = AuditEntry(1, 0, "shop", "Ada", "", "it", "", "", None, None, {})
          "Ada set the policy of “shop”, version 3, said to be written by Bob."),
         ("policy set", {"after": 3}, "Ada set the policy of “shop”, version 3."),
         ("run renamed", {"before": "old", "after": "new"}, "Ada renamed the run “old” to “new”."),
-        ("run deleted", {"before": {"items": 2, "tasks": 1}}, "Ada deleted the run “it” with 2 items, 1 tasks."),
+        ("run deleted", {"before": {"items": 2, "tasks": 1}}, "Ada deleted the run “it” with 2 items, 1 task."),
         ("import undone", {"detail": {"trajectories": 1}},
          "Ada undid the import of “it” into “shop”: 1 trajectory removed."),
         ("trajectories moved", {"detail": {"trajectories": 2, "to": "other"}},

@@ -232,7 +232,7 @@ def test_the_commands_say_what_they_did(shop, capsys, tmp_path):
     assert "store" not in told("run", "list")
     assert "store" in told("run", "list", "--archived")
     assert "Restored store" in told("run", "archive", "store", "--undo")
-    assert "Deleted" in told("run", "delete", "aside", "--yes")
+    assert "Deleted aside: 1 trajectory, " in told("run", "delete", "aside", "--yes")
     assert "2 trajectories" in told("trajectory", "undo", "1")
     assert "kettle" not in told("trajectory", "list", "--run", "store")
 

@@ -142,7 +142,7 @@ def test_a_lapsed_claim_is_free_again(replay, capsys):
         run = runs.get(session, replay)
         queue.claim(run_id=run.id, trial=0, reviewer="rita", now_ms=now_ms() - 10_000, lease_ms=1_000)
     run_command(["worker", "--once"])
-    assert "1 claims had expired" in capsys.readouterr().out
+    assert "1 claim expired and returned to the queue." in capsys.readouterr().out
     with reading() as session:
         assert session.exec(select(Item)).one().status == "pending"
 

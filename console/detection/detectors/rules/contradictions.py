@@ -231,7 +231,7 @@ def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated
         if word not in FUNCTION_WORDS and not is_verb(word) and not re.fullmatch(r"[a-z]+(?:ing|ed)", word)
     ]
     # What an earlier call looked for is not what the agent makes now.
-    passed = " ".join([*_passed(call), *_passed_before(evidence)])
+    passed = " ".join([*_passed(call), *map(lowered, _earlier_values(evidence))])
     left = [word for word in found if word not in passed]
     return _Stated(noun, left[0]) if left and len(left) == len(found) else None
 
@@ -245,9 +245,10 @@ _READERS: tuple[Callable[[Argument, TracedCall, Evidence], _Stated | None], ...]
 )
 
 
-def _passed_before(evidence: Evidence) -> list[str]:
+def _earlier_values(evidence: Evidence) -> list[str]:
+    """Return the values that earlier calls passed."""
     calls = (call for act in evidence.acts if not act.talks for call in act.calls)
-    return [lowered(value) for call in calls for _, value in leaves(call.arguments)]
+    return [value for call in calls for _, value in leaves(call.arguments)]
 
 
 def _passed(call: TracedCall) -> list[str]:
@@ -317,10 +318,4 @@ def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote
                 if not (is_excluding(before, words=True) or is_keeping(before, words=True, removes=removes)):
                     return None
                 found = found or Quote(whole[low : low + len(token)], low, low + len(token), place, step)
-    return found if found and not _is_passed_before(one, evidence) else None
-
-
-def _is_passed_before(one: Argument, evidence: Evidence) -> bool:
-    """Return whether an earlier call passed the same value."""
-    earlier = (call for act in evidence.acts if not act.talks for call in act.calls)
-    return any(text == one.value for call in earlier for _, text in leaves(call.arguments))
+    return found if found and one.value not in _earlier_values(evidence) else None

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.language import counted
+from console.language import WERE, counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import WHOLE, Explained
 from console.runs.importers.parts.plain_values import plain_values
@@ -114,7 +114,7 @@ class Coverage:
 
     def summary(self) -> str:
         """Return one line, such as `5 calls of 5, 98% of the text; left out: metadata.cost (3)`."""
-        told = f"{self.calls.read:,} calls of {max(self.calls.least, min(self.calls.read, self.calls.most)):,}"
+        told = f"{counted(self.calls.read, 'call')} of {max(self.calls.least, min(self.calls.read, self.calls.most)):,}"
         line = f"{told}, {int(self.share * _PERCENT)}% of the text"
         if self.calls.changed:
             line += f"; {counted(self.calls.changed, 'call')} with other arguments than in the file"
@@ -132,7 +132,7 @@ class Coverage:
         if self.calls.lost:
             return f"{self.calls.lost} of {self.calls.least} calls were not read ({', '.join(self.calls.lost_names)})."
         if self.calls.doubled:
-            return f"{self.calls.doubled} calls were read twice ({', '.join(self.calls.doubled_names)})."
+            return f"{counted(self.calls.doubled, 'call', WERE)} read twice ({', '.join(self.calls.doubled_names)})."
         if self.messages:
             return f"Messages were not read: {list_fields(self.messages)}."
         floor = FLOORS.get(format, _FLOOR)

@@ -20,6 +20,7 @@ from console.studies.analysis.success import table_9
         (float("nan"), "p", "–"),
         (12_000, "n", "12,000"),
         ("rules", "condition", "rules"),
+        ("detector x score: random - rules, under b - a", "contrast", "detector × score: random − rules, under b − a"),
     ],
 )
 def test_a_cell_has_few_digits_and_a_dash_where_nothing_is_known(cell, column, shown):

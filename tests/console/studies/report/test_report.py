@@ -346,7 +346,7 @@ def test_the_plan_comes_first_in_its_own_words(page, tables):
     page = html.unescape(without_plotly(page))
     asked = "Does hidden in place of shown (detector's score) change the share of tasks solved by the last trial?"
     assert page.index(asked) < page.index('id="flow"') < page.index('id="deviations"') < page.index('id="part-1"')
-    assert "score: hidden - shown" in page
+    assert "score: hidden − shown" in page
 
 
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):

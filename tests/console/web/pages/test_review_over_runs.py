@@ -2,15 +2,19 @@
 
 import re
 
+import pytest
 from sqlmodel import select, update
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
+from console.language import speaking
 from console.review import access
 from console.review.notices.health import EXPIRED_MS, measure_health
 from console.review.waiting import get_agents_waiting
+from console.web.widgets.messages import refusal_words
 from storage import tables
+from storage.errors import AlreadyDelivered, QueueRefusal
 from tests.signing_in import signed_in
 
 
@@ -268,3 +272,35 @@ def test_my_reviews_opens_on_the_run_of_the_latest_decision_unless_the_address_n
     approve(open_page("review", run="support"))
     assert open_page("answers").selectbox(key="run_picker").value == "support"
     assert open_page("answers", run="kettles").session_state["run"] == "kettles"
+
+
+def test_a_delivered_decision_stands_in_the_words_of_its_message_and_cannot_be_undone(open_page, kettles, words):
+    at = open_page("review", run=kettles, role="reviewer")
+    item, at.session_state["shown_ms"] = item_of(at), 0
+    at.button(key=f"reject-{item}").click().run()
+    assert f"Item {item}: Marked as incorrect." in words(at)
+    at.button(key=f"previous-{item_of(at)}").click().run()
+    assert f"Your decision on item {item}: Marked as incorrect. You can still undo this decision." in words(at)
+    assert not at.button(key=f"undo-{item}").disabled
+    with writing() as session:
+        session.execute(update(tables.Decision).values(delivered_ms=now_ms()))
+    undo = at.run().button(key=f"undo-{item}")
+    assert (undo.disabled, undo.help) == (True, AlreadyDelivered.__doc__)
+    assert f"Marked as incorrect. {AlreadyDelivered.__doc__}" in words(at)
+
+
+def test_the_end_of_the_queue_is_said_once(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    approve(at)
+    assert words(at).lower().count("no pending items") == 1
+    assert "New items appear here automatically." in words(at)
+
+
+def test_what_the_queue_refuses_is_said_in_the_readers_language(data_dir):
+    ask("support", 1)
+    with speaking("de"), pytest.raises(QueueRefusal) as refused:
+        review_queue().undo(item_id=1, reviewer="Ada", now_ms=now_ms(), lease_ms=1_000)
+    assert str(refused.value) == "You have no decision on item 1 to undo. Reload the page."
+    with speaking("de"):
+        assert refusal_words(refused.value).startswith("Sie haben zu Vorgang 1 keine Entscheidung")

@@ -1,10 +1,14 @@
 """Untrusted text stays text."""
 
+import re
+from html import escape
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.trajectory.terms import terms
-from console.web.widgets.markup import fold_long_text, mark_terms, plain
+from console.web.widgets.markup import fold_long_text, mark_names, mark_terms, plain
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -63,3 +67,19 @@ def test_short_texts_stand_open_and_long_ones_are_folded_whole(parse):
     assert len(first_words) <= 160
     assert text in page.text
     assert "details" in parse(fold_long_text("a\nb\nc\nd", (), "ia-obs")).tags
+
+
+@pytest.mark.parametrize(
+    ("sentence", "command"),
+    [
+        ("Stop the run first: inferact run stop 'a b'. Then delete it.", "inferact run stop 'a b'"),
+        ("Judge this run, or run: inferact detect shop.v2 --method rules", "inferact detect shop.v2 --method rules"),
+        ("Use a copy (inferact study create FILE --name COPY), or repeat.", "inferact study create FILE --name COPY"),
+        ("The plan of `inferact` is <b>here</b>.", "inferact"),
+        ("The tool inferact is <b>here</b>.", ""),
+    ],
+)
+def test_a_command_within_a_sentence_is_marked(parse, sentence, command):
+    page = parse(mark_names(sentence))
+    assert page.text == sentence.replace("`", "")
+    assert re.findall("<code>(.*?)</code>", mark_names(sentence)) == ([escape(command)] if command else [])

@@ -43,7 +43,7 @@ def report(write):
 
 def test_a_whole_reading_says_its_calls_and_its_share(report):
     said = report(conversation()).coverage.summary()
-    assert said.startswith("1 calls of 1, 100% of the text")
+    assert said.startswith("1 call of 1, 100% of the text")
 
 
 def test_a_call_under_an_unknown_field_refuses_the_file_and_can_be_accepted(report):
@@ -98,7 +98,7 @@ def test_a_long_text_is_named_although_a_few_of_its_lines_stand_in_the_steps(rep
     coverage = report(orjson.dumps(one).decode() + "\n").coverage
     (summary,) = [one for one in coverage.unread if one.path == "messages[].summary"]
     assert (summary.count, summary.line, summary.is_message) == (1, 1, False)
-    assert coverage.summary().startswith("1 calls of 1, ")
+    assert coverage.summary().startswith("1 call of 1, ")
     assert "messages[].summary (1)" in coverage.summary()
 
 
@@ -132,7 +132,7 @@ def test_a_canonical_file_accounts_for_itself(report):
     step = {"thought": "I pay.", "action": 'pay({"n":1})', "observation": SEEN, "remark": SAID}
     log = orjson.dumps({"task_id": "t1", "instruction": WORDS, "environment": "shop", "trial": 0, "steps": [step]})
     told = report(log.decode() + "\n")
-    assert told.coverage.summary().startswith("1 calls of 1, ")
+    assert told.coverage.summary().startswith("1 call of 1, ")
     assert told.coverage.kept >= len(SAID)
     assert told.coverage.explained == len(WORDS + "I pay." + 'pay({"n":1})' + SEEN)
     assert "field remark of a step (kept in extra)" in told.left_out
