@@ -65,7 +65,7 @@ def show_progress(found: Progress) -> None:
 
 
 def _cell(value: str | float | None) -> str:
-    return value if isinstance(value, str) else "–" if value is None else f"{value:.0f}"
+    return value if isinstance(value, str) else "–" if value is None else digits(round(value))
 
 
 _COLUMNS = {

@@ -65,3 +65,18 @@ def test_the_list_of_trajectories_counts_up_to_a_limit_and_says_how_to_reach_the
     assert "More than 50,000 trajectories. Search or filter to reach those after the first 50,000." in words(at)
     # The last page ends with the last trajectory that is counted.
     assert 'data-item="50000"' in words(at)
+
+
+DECIDED = """
+INSERT INTO decision (item_id, reviewer, annotator_kind, decision, feedback_type, feedback_text, action_digest,
+    submit_key, revision, superseded, budget_used, claimed_ms, decided_ms, deliverable_ms, door)
+WITH RECURSIVE number(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 2001)
+SELECT 1, 'Ada', 'human', 'approve', 'none', '', 'd', i, 1, 0, 0, 1, 3001, 1, 'import' FROM number"""
+
+
+def test_my_reviews_counts_all_decisions_and_says_which_of_them_are_timed(large, open_page, words):
+    with writing() as session:
+        session.connection().execute(text(DECIDED))
+    shown = words(open_page("answers", run=large))
+    assert "2,001" in shown
+    assert "Median times cover your latest 2,000 decisions." in shown
