@@ -34,8 +34,6 @@ from storage import tables
 
 LENGTH_ONLY, STEPS_ONLY, STACKED = "length-only", "steps-only", "stacked"
 ENDING_ONLY, SPEAKER_ONLY, CALL_ONLY = "ending-only", "speaker-only", "call-only"
-CONTROLS = (LENGTH_ONLY, STEPS_ONLY, ENDING_ONLY, SPEAKER_ONLY, CALL_ONLY)
-"""The names of the controls."""
 CHANCE = 0.5
 _SEED = 0
 _EVEN = 0.5

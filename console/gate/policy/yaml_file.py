@@ -271,24 +271,13 @@ class _WrittenRule(BaseModel):
     undo: Annotated[float | None, _UNDO_TIME] = None
     limit: _WrittenLimit | None = None
 
-    @field_validator("limit")
+    @field_validator("limit", "reviews", "decisions", "deadline", "who", "widen", "doors", "undo")
     @classmethod
-    def _may_run(cls, value: Any, info: ValidationInfo) -> Any:
-        then = info.data.get("then")
-        if then in (Then.ASK, Then.DENY):
-            raise ValueError(
-                f"applies only to rules that let actions run. Remove this field, because the rule has `then: {then}`"
-            )
-        return value
-
-    @field_validator("reviews", "decisions", "deadline", "who", "widen", "doors", "undo")
-    @classmethod
-    def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
-        then = info.data.get("then")
-        if then in (Then.ALLOW, Then.DENY):
-            raise ValueError(
-                f"applies only to rules that may ask a person. Remove this field, because the rule has `then: {then}`"
-            )
+    def _applies(cls, value: Any, info: ValidationInfo) -> Any:
+        then, is_limit = info.data.get("then"), info.field_name == "limit"
+        if then is Then.DENY or then is (Then.ASK if is_limit else Then.ALLOW):
+            which = "rules that let actions run" if is_limit else "rules that may ask a person"
+            raise ValueError(f"applies only to {which}. Remove this field, because the rule has `then: {then}`")
         return value
 
     @field_validator("widen")
