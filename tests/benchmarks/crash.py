@@ -45,8 +45,8 @@ def main() -> None:
     with databases() as make:
         for kind in [chosen.database] if chosen.database else ["sqlite", "postgresql"]:
             figures |= {f"{kind}: {name}": n for name, n in crash(make, kind, kills).items()}
-            figures[f"{kind}: unpaid claims caught"] = int(bool(wrong(make, kind, Unpaid)["budget or ledger"]))
-            figures[f"{kind}: hasty claims caught"] = int(bool(wrong(make, kind, Hasty)["overlapping claims"]))
+            figures[f"{kind}: unpaid claims caught"] = count_caught(make, kind, Unpaid, "budget or ledger")
+            figures[f"{kind}: hasty claims caught"] = count_caught(make, kind, Hasty, "overlapping claims")
     report(figures, kills)
 
 
@@ -102,6 +102,11 @@ def crash(make, kind: str, kills: int) -> dict[str, int]:
             figures["other faults"] += len(check(url))
         print(kind, figures, file=sys.stderr, flush=True)
     return figures
+
+
+def count_caught(make, kind: str, queue: type[Queue], fault: str) -> int:
+    """The fault's count in the first round that shows it; on a busy machine, a round may be too short."""
+    return next((found for _ in range(8) if (found := wrong(make, kind, queue)[fault])), 0)
 
 
 def wrong(make, kind: str, queue: type[Queue]) -> Counter[str]:
