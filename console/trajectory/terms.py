@@ -120,7 +120,8 @@ _TOKEN = re.compile(r"\S+")
 
 def terms(instruction: str) -> tuple[Term, ...]:
     """Return the terms of an instruction in order of appearance, without function words."""
-    found = (_term(match, instruction) for match in _SCANNER.finditer(instruction))
+    asked = re.sub(r"\[image, [\d.]+ [kM]B, [\w.+-]+\]", lambda found: " " * len(found[0]), instruction)
+    found = (_term(match, asked) for match in _SCANNER.finditer(asked))
     return tuple(term for term in found if term is not None)
 
 

@@ -125,7 +125,7 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
     Columns: condition, words_low, words_high (bounds included), n, share, low, high (shares 0 to 1).
     """
     figure = go.Figure()
-    known = frame[frame["share"].notna()].sort_values("words_low")
+    known = frame[frame["share"].notna()].sort_values("words_low", kind="stable")
     for condition, line, style in split_series(known, "condition"):
         figure.add_trace(
             _whiskers(
@@ -168,7 +168,7 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
     labels = [AGREEMENT_MEASURES.get(measure, measure) for measure in measures]
     figure.update_yaxes(range=[len(measures) - 0.5, -0.5], tickvals=list(range(len(measures))), ticktext=labels)
     figure.add_vline(0, line=DOTTED)
-    x = "agreement: 1 is full, 0 is chance (equal labels: a share)"
+    x = "1 is full agreement, 0 is chance<br>(equal labels: a share)"
     return set_titles(figure, "Agreement between reviewers", x, "measure", height=max(300, 62 * len(measures) + 150))
 
 

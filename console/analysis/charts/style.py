@@ -47,14 +47,14 @@ def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
     heights = [line.y[-1] for line in lines]
     for at in range(1, len(heights)):
         heights[at] = max(heights[at], heights[at - 1] + apart)
-    excess = max(0.0, heights[-1] - high) if heights else 0.0
+    heights = [min(y, high - apart * above) for above, y in zip(reversed(range(len(heights))), heights, strict=True)]
     names = _shorten_names([line.name for line in lines])
     if len(lines) > len(_COLOURS):
         signs = [_SIGNS.get(line.marker.symbol, "") for line in lines]
         names = [f"{sign} {name}".strip() for sign, name in zip(signs, names, strict=True)]
     for line, y, name in zip(lines, heights, names, strict=True):
         label = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
-        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - excess, **label)
+        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y, **label)
     room = 24 + _LETTER_PX * max(map(len, names), default=0)
     return figure.update_layout(showlegend=False, margin={"r": room})
 

@@ -105,7 +105,7 @@ def estimate_contrasts(
         crossed = plan.fit(values[:, None], weights) if plan else None
         found = _over_tasks(crossed) if crossed and not crossed.refused else simple
         if crossed and not crossed.refused and found.df:
-            how = f"least squares of answers, participants and tasks random, t with {found.df:.1f} df"
+            how = "least squares of answers, participants and tasks random, t test"
         reach = None if scale is None else scale * sum(map(abs, weights.values())) / 2
         if reach is not None:
             found, simple = (clip_interval(one, -reach, reach) for one in (found, simple))

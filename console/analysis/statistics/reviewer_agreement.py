@@ -147,7 +147,7 @@ def _over_units(units: Counts, figure: Figure, resamples: int) -> Estimate:
         drawn = np.array([figure(units[chosen]) for chosen in draw_indices(n, 0, resamples)])
     defined = drawn[np.isfinite(drawn)]
     lost = resamples - defined.size
-    note = f"{lost} of {resamples} resamples are left out because they have a single label." if lost else ""
+    note = f"{lost:,} of {resamples:,} resamples left out: they have a single label." if lost else ""
     return estimate_by_resamples(value, defined, n, "units", note)
 
 

@@ -24,6 +24,7 @@ from console.detection.evaluation.scores import OWN
 from console.errors import Refused
 from console.language import counted
 from console.runs.export.formats import as_csv
+from console.studies.analysis.format import p_value
 from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
 from console.web.widgets.chart import download
@@ -212,7 +213,7 @@ def pair(evaluation: Dashboard) -> None:
     test = tested.test
     st.text(
         f"{counted(tested.n, 'trajectory')}: only {first} is correct on {test.only_first:,}, only {second} on "
-        f"{test.only_second:,} (McNemar, p = {test.p_value:.3g})."
+        f"{test.only_second:,} (McNemar, p-value {p_value(test.p_value)})."
     )
 
 
@@ -288,13 +289,13 @@ def _costs() -> tuple[float, float]:
 
 
 def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
-    if gain.value is None or gain.interval is None:
+    if gain.value is None or gain.interval is None or gain.p_value is None:
         return {"Figure": title, "Difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
     return {
         "Figure": title,
         "Difference": number(gain.value, "+.3f"),
         "95% interval": range_text(gain.interval, "+.3f"),
-        "p": f"{gain.p_value:.3g}",
+        "p": p_value(gain.p_value),
     }
 
 

@@ -102,12 +102,10 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str, 
             else ""
         )
         told += " Area: 0 for a random order, 1 at best." if summary["area"].notna().any() else ""
-        less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
             f"Misalignments caught in the first {counted(curves.spent, 'flagged trajectory')}, and in "
             f"{curves.further:,} more. The curves inspect flagged trajectories only, and every inspected misalignment "
-            f"is caught{less}."
-            f"{told}"
+            f"is caught{less if oversight.AS_REVIEWED in set(summary['policy']) else ''}.{told}"
         )
 
 

@@ -57,7 +57,7 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     if waiting.withheld:
         said.append(plain(_(_WITHHELD)).format(count=digits(waiting.withheld)))
     if waiting.answered:
-        words = _("Pending items that you have decided or escalated, and that another reviewer has to decide: {count}.")
+        words = _("Another reviewer has to decide: {count}.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match. The filters hide {hidden}."))

@@ -122,7 +122,7 @@ shown = st.dataframe(
     hide_index=True,
     width="content",
     placeholder="–",
-    column_config={"Kind": st.column_config.Column(width=80)},
+    column_config={"Kind": st.column_config.Column(width=80), "Detector": st.column_config.Column(width=130)},
 )
 st.caption("Select a row to open the run.")
 if rows := shown.selection["rows"]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from console import runs
 from console.auth.people import Identity, Role
-from console.database import Session, now_ms, review_queue
+from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Unknown
 from console.language import _, gettext_noop
 from console.review import decisions, inbox
@@ -40,7 +40,7 @@ _WHY_NOT = {
     NoClaimReason.ITEM_TAKEN: gettext_noop(
         "Another reviewer has claimed the item. You can open the item if the reviewer skips it or the claim expires."
     ),
-    NoClaimReason.ITEM_GONE: gettext_noop("A reviewer has already decided this item, or the item was removed."),
+    NoClaimReason.ITEM_GONE: gettext_noop("A reviewer has already decided this item."),
 }
 
 
@@ -140,7 +140,8 @@ def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
         return refusal_words(refusal)
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
     if not (answered or isinstance(found, Claim)):
-        gone = inbox.explain_gone_item(session, int(wanted)) if found.reason == NoClaimReason.ITEM_GONE else ""
+        with reading() as later:  # A new snapshot shows an item that expired at this claim.
+            gone = inbox.explain_gone_item(later, int(wanted)) if found.reason == NoClaimReason.ITEM_GONE else ""
         return gone or _(_WHY_NOT.get(found.reason, str(found.reason)))
     st.session_state["opened_item"] = None if answered else int(wanted)
     st.session_state["opened_in"] = st.query_params.get("run") or ""

@@ -113,8 +113,7 @@ def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str
     if len(shown) >= _LONG:
         st.caption(f"{len(shown):,} rows. Scroll to see all.")
     if notes:
-        lines = "".join(f"<li>{plain(note)}</li>" for note in notes)
-        show_html(f'<ol class="ia-notes">{lines}</ol>')
+        show_html(f'<ol class="ia-notes">{"".join(f"<li>{plain(note)}</li>" for note in notes)}</ol>')
 
 
 def exporting(found: Results) -> Callable[[str], None]:

@@ -99,7 +99,8 @@ def _row(row: PendingItem, look: _Look) -> str:
     item, now_ms, run = row.item, look.now_ms, look.runs[row.item.run_id]
     waiter = look.waiters.get(item.id or 0)
     missing = _("hidden") if row.is_hidden else _("declined") if item.verdict_id else _("halted")
-    score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
+    score = missing if row.score is None else f"{row.score:.2f}"
+    css = " ia-score-hidden" if row.is_hidden else " ia-score-halted" if row.score is None else ""
     halted = _("The trial halted and needs feedback.") if item.kind == HALTED else ""
     unit = "" if row.score is None else f"<small>{plain(_('score'))}</small>"
     why = "" if row.is_hidden else next(iter((row.rationale or halted).splitlines()), "").replace("`", "")
@@ -111,7 +112,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     address = plain("review?" + urlencode(scope | {"item": item.id}))
     of_run = "" if look.grouped or len(look.runs) < 2 else f"{plain(run)} · "
     return (
-        f'<li><span class="{css}">{plain(score)}{unit}</span><span class="ia-what">{badges}'
+        f'<li><span class="ia-score{css}">{plain(score)}{unit}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
         f"{f'<small>{plain(_short(why))}</small>' if why else ''}"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"

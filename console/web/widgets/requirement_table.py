@@ -82,7 +82,7 @@ def _row(presentation: Presentation, line: Line) -> str:
     is_corrected = key in presentation.corrected
     css = f"{_CSS[line.standing]} ia-corrected" if is_corrected else _CSS[line.standing]
     status = f'<th scope="row"><span class="ia-standing">{plain(_(name_status(line.standing)))}</span></th>'
-    asked = f'<td class="ia-stated">{_quoted(line.requirement.quote)}<small>{_about(presentation, line)}</small></td>'
+    asked = f'<td class="ia-stated">{_quoted(line.requirement.quote)} <small>{_about(presentation, line)}</small></td>'
     shown = f'<td class="ia-shown">{_evidence(presentation, line)}</td>'
     return f'<tr class="{css}">{status}{asked}{shown}<td class="ia-answer">{_button(key, is_corrected)}</td></tr>'
 
@@ -116,7 +116,7 @@ def _evidence(presentation: Presentation, line: Line) -> str:
     if shown is None or shown.step is None:
         return f'<span class="ia-none">{plain(_(describe_record(line)))}</span>'
     note = plain(_(described)) if (described := describe_record(line)) else ""
-    return f"{_quoted(shown)}<small>{_join_link(note, _link(presentation, shown.step))}</small>"
+    return f"{_quoted(shown)} <small>{_join_link(note, _link(presentation, shown.step))}</small>"
 
 
 def _join_link(words: str, link: str) -> str:

@@ -58,9 +58,8 @@ def _cell(cell: FigureCell, heading: FigureColumn, wins: bool) -> str:
     if cell.value is None:
         return f'<td class="none" title="{plain(cell.reason)}">–</td>'
     digits = f",.{heading.digits}f"
-    interval = f"<small>{' – '.join(number(bound, digits) for bound in cell.interval)}</small>" if cell.interval else ""
-    mark = '<span aria-label="best of the column">★</span> ' if wins else ""
-    css = ' class="best"' if wins else ""
+    interval = f"<small>{' to '.join(number(one, digits) for one in cell.interval)}</small>" if cell.interval else ""
+    css, mark = (' class="best"', '<span aria-label="best of the column">★</span> ') if wins else ("", "")
     return f"<td{css}>{mark}{number(cell.value, digits)}{interval}</td>"
 
 

@@ -38,6 +38,11 @@ def test_an_instruction_is_read_in_order_without_function_words():
     ]
 
 
+def test_the_place_of_a_picture_is_no_request():
+    found = terms("Press the button. [image, 2.3 MB, png] Then stop.")
+    assert [(one.text, one.start) for one in found] == [("Press", 0), ("button", 10), ("stop", 44)]
+
+
 @pytest.mark.parametrize(
     ("instruction", "kind", "value"),
     [

@@ -313,6 +313,25 @@ def test_lines_are_named_at_their_ends_apart_from_one_another():
     assert figure.layout.showlegend is False
 
 
+def test_labels_that_need_room_at_the_top_leave_those_at_the_bottom_beside_their_lines():
+    ends = {"first": 1.0, "second": 1.0, "third": 0.3, "last": 0.0}
+    rows = [{"trial": 1, "mean": y, "low": y, "high": y, "condition": name} for name, y in ends.items()]
+    figure = CHARTS["study-success"](pd.concat([TABLES["study-success"].iloc[:1].assign(**row) for row in rows]))
+    labels = {one.text: one.y for one in figure.layout.annotations}
+    assert (labels["last"], labels["third"]) == (0.0, 0.3)
+    assert 0.9 < min(labels["first"], labels["second"]) < max(labels["first"], labels["second"]) <= 1.05
+
+
+def test_a_condition_has_one_colour_in_the_charts_of_success_and_of_feedback():
+    names = [f"condition {number}" for number in range(4)]
+    rows = [{"condition": name, "words_low": low, "words_high": low + 9} for name in names for low in (11, 21)]
+    longer = pd.DataFrame(rows).assign(n=5, share=0.4, low=0.2, high=0.6)
+    drawn = CHARTS["feedback-length"](longer).data
+    success = CHARTS["study-success"](pd.concat([TABLES["study-success"].assign(condition=name) for name in names]))
+    colours = {line.name: line.line.color for line in success.data if line.name in names}
+    assert {line.name: line.line.color for line in drawn} == colours
+
+
 def test_fourteen_long_conditions_have_labels_that_differ_and_name_the_mark_of_the_line():
     arms = [f"rules-score-shown-explanation-{at:02d}" for at in range(14)]
     one = TABLES["study-success"]

@@ -73,7 +73,7 @@ def test_equal_resamples_are_told_with_those_that_have_no_figure():
     found = reviewer_agreement.cohen(long(dict.fromkeys(("A", "B"), ["x"] * 7 + ["y"])))
     assert found.interval is None
     assert found.note.startswith("Every resample of units gives the same figure")
-    assert found.note.endswith("resamples are left out because they have a single label.")
+    assert found.note.endswith("resamples left out: they have a single label.")
 
 
 def test_percent_agreement_counts_pairs_of_labels():

@@ -69,6 +69,17 @@ def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_pa
     assert "The agent stopped waiting before a decision" in words(at)
 
 
+def test_the_first_visit_to_an_item_past_its_deadline_says_that_nobody_decided(open_page, data_dir, words):
+    ask("support", 1)
+    with writing() as session:
+        item = session.exec(select(tables.Item.id)).one()
+        session.execute(update(tables.Ask).values(deadline_ms=now_ms() - 1))
+    said = words(open_page("review", role="reviewer", item=str(item)))
+    assert f"Cannot open item {item}" in said
+    assert "The agent stopped waiting before a decision" in said
+    assert "already decided" not in said
+
+
 def approve(at):
     """Approve the item on the page and return its id."""
     item, at.session_state["shown_ms"] = item_of(at), 0

@@ -55,7 +55,7 @@ def test_an_undefined_figure_is_a_dash_and_its_reason_stands_once_below():
 def test_names_and_intervals_are_plain_text():
     html = table({"<img src=x>": {"f1": FigureCell(0.7, (0.6, 0.8)), "cost": FigureCell(1234)}})
     assert "<img" not in html
-    assert "0.600 – 0.800" in html
+    assert "0.600 to 0.800" in html
     assert "1,234" in html
 
 
