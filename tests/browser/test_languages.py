@@ -5,7 +5,7 @@ import pytest
 from console.language import COOKIE
 from tests.browser.screens import screenshot
 from tests.browser.walking import in_focus, press_until_next, ready, shown_item, until
-from tests.signing_in import invitation
+from tests.signing_in import cookie, invitation, signed_in
 
 NAMED = "([title, lang]) => document.title.includes(title) && document.documentElement.lang === lang"
 SIZE = "each => parseFloat(getComputedStyle(each).fontSize)"
@@ -59,3 +59,25 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     page.get_by_role("heading", name="You are Ada").wait_for()
     page.get_by_role("link", name="Deutsch").click()
     page.get_by_role("heading", name="Sie sind Ada").wait_for()
+
+
+OF_ONE_LANGUAGE = """([lang, title, link]) => document.documentElement.lang === lang
+    && [...document.querySelectorAll("h1")].some(each => each.textContent.trim() === title)
+    && document.querySelector("[data-testid=stTopNavLinkContainer]")?.textContent.trim() === link"""
+PAGES = {
+    "inbox": ("de", "Eingang"),
+    "people": ("de", "Personen"),
+    "help": ("de", "Hilfe"),
+    "runs": ("en", "Runs"),
+    "detectors": ("en", "Detectors"),
+    "export": ("en", "Export"),
+}
+
+
+def test_each_page_of_a_german_reader_has_one_language(german, filled, serve, open_page):
+    filled()
+    address, page = serve(), open_page(context=german)
+    page.context.add_cookies([cookie(address, signed_in("Grace"))])
+    for path, (language, title) in PAGES.items():
+        page.goto(f"{address}/{path}")
+        until(page, OF_ONE_LANGUAGE, [language, title, "Eingang" if language == "de" else "Inbox"])

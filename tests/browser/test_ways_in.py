@@ -92,12 +92,14 @@ def test_every_address_needs_a_session_and_then_opens(filled, serve, open_page, 
         page.context.clear_cookies()
 
 
-def test_a_reviewer_at_a_researchers_address_reads_a_sentence(filled, serve, open_page, settled):
+@pytest.mark.parametrize(("role", "advice"), [("reviewer", "Ask an admin"), ("admin", "Invite yourself")])
+def test_without_the_role_a_researchers_address_says_how_to_get_it(role, advice, filled, serve, open_page, settled):
     filled()
     address, page = serve(), open_page()
-    let_in(page, address, "Rae", "reviewer")
+    let_in(page, address, "Rae", role)
     page.goto(f"{address}/runs")
     page.get_by_text("This page is for researchers").wait_for()
+    page.get_by_text(advice).wait_for()
 
 
 def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, settled):
