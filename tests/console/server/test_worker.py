@@ -170,7 +170,7 @@ def test_an_item_whose_agent_went_away_expires(capsys):
         ask.heartbeat_ms = 0
         session.add(ask)
     run_command(["worker", "--once"])
-    assert "bot: 1 items expired" in capsys.readouterr().out
+    assert "bot: 1 item expired" in capsys.readouterr().out
     with reading() as session:
         assert session.exec(select(Item)).one().status == "expired"
 
