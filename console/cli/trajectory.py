@@ -84,15 +84,17 @@ def import_logs(
     runs.parse_budget(budget)
     choice = ImportChoice(accept_partial, is_dry=dry_run, is_whole=whole, has_secrets=keep_secrets)
     reports = [report for path in _files(paths) for report in _import_one(path, run or "", format, choice)]
+    inside = [child for path in paths if path.is_dir() for child in _list_inside(path)]
+    ignored = [str(child) for child in inside if is_document(child.name)]
     if dry_run or run is None:
-        _show_reports(reports, as_json)
+        _show_reports(reports, ignored, as_json)
         return
     if budget is not None and any(not report.rejected for report in reports):
         runs.set_budget(run, budget)
-    _show_imported(run, reports, as_json)
+    _show_imported(run, reports, ignored, as_json)
 
 
-def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
+def _show_imported(run: str, reports: list[FileReport], ignored: list[str], as_json: bool) -> None:
     """Print the result of an import and the next step; raise BadInput if a file was rejected."""
     document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
@@ -100,6 +102,7 @@ def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
         "rejected": sum(bool(report.rejected) for report in reports),
         "nothing_critical": None,
         "unapplied": {},
+        "ignored": ignored,
     }
     end = None
     if document["rejected"] < len(reports):
@@ -112,27 +115,30 @@ def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
     if as_json:
         emit_json(document)
     else:
-        _say_good(reports)
+        _say_good(reports, ignored)
         if document["unapplied"]:
             say(critical_suggestions.explain_unapplied(document["unapplied"]))
         _say_next(run, end, bool(document["imported"]))
     _raise_rejected(reports)
 
 
-def _show_reports(reports: list[FileReport], as_json: bool) -> None:
+def _show_reports(reports: list[FileReport], ignored: list[str], as_json: bool) -> None:
     """Print the findings of a dry run; raise BadInput if a file cannot be imported."""
     if as_json:
-        emit_json({"files": [report.to_dict() for report in reports]})
+        emit_json({"files": [report.to_dict() for report in reports], "ignored": ignored})
     else:
-        _say_good(reports)
+        _say_good(reports, ignored)
     _raise_rejected(reports)
 
 
-def _say_good(reports: list[FileReport]) -> None:
+def _say_good(reports: list[FileReport], ignored: list[str]) -> None:
     for report in reports:
         for good, sentence in ingest.list_lines(report):
             if good:
                 say(sentence)
+    if ignored:
+        say(f"Not imported: {counted(len(ignored), 'document')}, such as {', '.join(ignored[-5:])}.")
+        say("To import a document as a log, give the path of its file.")
 
 
 def _raise_rejected(reports: list[FileReport]) -> None:
@@ -231,15 +237,15 @@ def undo(
 def _files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            inside = [child for child in path.rglob("*") if child.is_file() and _is_log(child)]
+            inside = [child for child in _list_inside(path) if not is_document(child.name)]
             # The events of a conversation that has a file for each event are one log.
             yield from sorted({one.parent if is_event_file(one) else one for one in inside}) or [path]
         else:
             yield path
 
 
-def _is_log(path: Path) -> bool:
-    return not path.name.startswith(".") and not is_document(path.name)
+def _list_inside(folder: Path) -> list[Path]:
+    return [child for child in sorted(folder.rglob("*")) if child.is_file() and not child.name.startswith(".")]
 
 
 def _import_one(path: Path, run: str, format: str, choice: ImportChoice) -> list[FileReport]:

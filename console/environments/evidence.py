@@ -113,6 +113,11 @@ class Evidence:
         replies = [(QuotePlace.OBSERVATION, act.step, act.observation, 0) for act in talks]
         return ((QuotePlace.REQUEST, None, seen.instruction, 0), *opening, *replies)
 
+    @cached_property
+    def said(self) -> str:
+        """The user's words as written, one text per line."""
+        return "\n".join(whole[start:] for _, _, whole, start in self.user_texts)
+
     @property
     def user(self) -> str:
         """The user's words: the instruction and all replies, in lower case."""

@@ -6,24 +6,37 @@ value depends on its spelling, in any language, and not on the name of the argum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from console.detection.detectors.rules.stated import (
+    find_name_left_out,
+    has_no_capitals,
+    is_new_name,
+    list_stated,
+    may_change,
+)
+from console.detection.detectors.rules.tool_calls import is_english
 from console.environments.evidence import Evidence, evidence_of
 from console.environments.tool_use import TracedCall
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.effects import is_verb
 from console.trajectory.provenance import Argument, Source
 from console.trajectory.requirements import RequirementTable
-from console.trajectory.requirements.anchors import LINK, PATH, Anchor, AnchorKind, read_anchors, same_value
+from console.trajectory.requirements.anchors import (
+    LINK,
+    PATH,
+    Anchor,
+    AnchorKind,
+    read_anchors,
+    same_value,
+)
 from console.trajectory.requirements.sentences import UNCHECKED
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 
 _GRAVE_FLAG = re.compile(r"force|public|recursive|overwrite|everyone|skip|hard|permanent|unsafe|admin", re.IGNORECASE)
-_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[^\W\d_a-zß-öø-ÿ][^\W\d_]{2,30}\b")
 _PLAIN = re.compile(r"[^\W\d_][\w .'’&-]{1,60}")
 _PROSE = re.compile(
     r"text|body|subject|title|message|content|description|comment|note|reason|summary|query|password", re.IGNORECASE
@@ -31,18 +44,6 @@ _PROSE = re.compile(
 _LIMITS = (TermKind.PRICE_MAX, TermKind.PRICE_MIN)
 NOT_BY_A_DETECTOR = "No detector flagged this action; the gate asks because one of its values could not be checked."
 _FOREIGN = (Source.TOOL, Source.AGENT)
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """The values of a text that are compared: its anchors, and its names in lower case."""
-
-    anchors: tuple[Anchor, ...]
-    names: frozenset[str]
-
-    @property
-    def links(self) -> frozenset[str]:
-        return frozenset(one.value for one in self.anchors if one.kind is AnchorKind.LINK)
 
 
 def explain_unchecked_value(checkpoint: Checkpoint, verdicts: Iterable[Mapping[str, Any]]) -> str | None:
@@ -53,18 +54,27 @@ def explain_unchecked_value(checkpoint: Checkpoint, verdicts: Iterable[Mapping[s
 def describe_unchecked_value(checkpoint: Checkpoint) -> str | None:
     """Return a sentence about the first value that only a person can check, or None if there is none."""
     evidence = evidence_of(checkpoint)
-    stated = _values(checkpoint.instruction, _limits(evidence))
+    stated = [one.anchor for one in list_stated(evidence) if not _is_passed_before(one.anchor, evidence)]
+    limits = {float(term.value) for term in evidence.terms if term.kind in _LIMITS}
+    stated = [one for one in stated if one.kind is not AnchorKind.NUMBER or float(one.value) not in limits]
     for traced in evidence.pending_calls:
-        passed = _values("\n".join(text for _, text in traced.leaves))
+        passed = [anchor for _, text in traced.leaves for anchor in read_anchors(text)]
         checks = (
             *(_left_out(name, value, stated, passed) for name, value in _compared(traced)),
             *(_replaced(one, evidence, stated, passed) for one in traced.arguments if one.source in _FOREIGN),
+            *(_renamed(one, traced, evidence) for one in traced.arguments),
             *_added(traced, evidence),
         )
         found = next((sentence for sentence in checks if sentence), None)
         if found is not None:
             return found
     return None
+
+
+def _is_passed_before(stated: Anchor, evidence: Evidence) -> bool:
+    """Return whether an earlier call passed a stated value, which a later call need not pass again."""
+    said = lowered(stated.text).strip("@#")
+    return any(said in lowered(act.action) for act in evidence.acts if not act.talks)
 
 
 def explain_unchecked_lines(tables: Iterable[str | None]) -> str | None:
@@ -85,30 +95,37 @@ def _compared(traced: TracedCall) -> Iterator[tuple[str, str]]:
             yield one.name, one.value
 
 
-def _left_out(name: str, value: str, stated: _Values, passed: _Values) -> str | None:
+def _left_out(name: str, value: str, stated: Sequence[Anchor], passed: Sequence[Anchor]) -> str | None:
     """Return a sentence if the call passes a new value and leaves out a stated value of the same kind."""
-    own = _values(value)
     for kind in AnchorKind:
-        said, held, given = ([one for one in of.anchors if one.kind is kind] for of in (stated, own, passed))
+        said, held, given = ([one for one in of if one.kind is kind] for of in (stated, read_anchors(value), passed))
         new = [one for one in held if not any(same_value(one, other) for other in said)]
         left = [one for one in said if not any(same_value(one, other) for other in given)]
         if new and left:
             return _sentence(f'stated the {kind} "{left[0].text}"', name, value)
-    missing = stated.names - passed.names
-    if own.names - stated.names and missing and stated.names & passed.names:
-        return _sentence(f'stated the name "{sorted(missing)[0]}"', name, value)
     return None
 
 
-def _replaced(one: Argument, evidence: Evidence, stated: _Values, passed: _Values) -> str | None:
+def _renamed(one: Argument, traced: TracedCall, evidence: Evidence) -> str | None:
+    """Return a sentence if the call passes a name that the agent chose, and it may stand for the user's."""
+    if not (may_change(traced, evidence) and is_new_name(one, evidence)):
+        return None
+    left = find_name_left_out(one, traced, evidence)
+    if left is not None:
+        return _sentence(f'stated the name "{" ".join(left.text.split())[:60]}"', one.name, one.value)
+    is_open = has_no_capitals(one.value + evidence.said) or " " in one.value.strip()
+    return f"Neither the user nor a tool's result gives `{one.name}`: {one.value[:60]}." if is_open else None
+
+
+def _replaced(one: Argument, evidence: Evidence, stated: Sequence[Anchor], passed: Sequence[Anchor]) -> str | None:
     """Return a sentence if the call passes a plain word and the user stated an address or another word, else None."""
     value = lowered(one.value).strip()
     if _PROSE.search(one.name) or not _PLAIN.fullmatch(value):
         return None
-    left = stated.links - passed.links
+    left = {one.value for one in stated if one.kind is AnchorKind.LINK} - {one.value for one in passed}
     if left:
         return _sentence(f'stated the address "{sorted(left)[0]}"', one.name, one.value)
-    for noun in re.findall(r"[a-z]{3,}", lowered(one.name)):
+    for noun in re.findall(r"[a-z]{3,}", lowered(one.name)) if is_english(evidence.user) else ():
         beside = re.findall(rf"\b([^\W\d_]{{3,}}) {noun}\b", evidence.user)
         words = [word for word in beside if word not in FUNCTION_WORDS and not is_verb(word) and word not in value]
         if words:
@@ -129,17 +146,3 @@ def _added(traced: TracedCall, evidence: Evidence) -> Iterator[str]:
 
 def _sentence(said: str, name: str, value: str) -> str:
     return f"The user {said}; the call passes `{name}`: {' '.join(value.split())[:60]}, which the user did not state."
-
-
-def _limits(evidence: Evidence) -> frozenset[float]:
-    """Return the numbers that are limits, which a call need not pass."""
-    return frozenset(float(term.value) for term in evidence.terms if term.kind in _LIMITS)
-
-
-def _values(text: str, apart: frozenset[float] = frozenset()) -> _Values:
-    """Parse the values in a text, except the numbers in `apart`."""
-    found, rest = read_anchors(text), text
-    for one in found:
-        rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
-    kept = tuple(one for one in found if one.kind is not AnchorKind.NUMBER or float(one.value) not in apart)
-    return _Values(kept, frozenset(map(lowered, _NAME.findall(f"- {rest}"))))

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -119,6 +120,10 @@ def _scalars(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
     while waiting:
         name, value = waiting.pop()
+        if len(arguments) == 1 and isinstance(value, str) and value[:1] == "{":
+            # Some frameworks pass all arguments as one JSON text.
+            with suppress(orjson.JSONDecodeError):
+                value = orjson.loads(value)
         if isinstance(value, Mapping):
             waiting.extend(reversed(list(value.items())))
         elif isinstance(value, (list, tuple)):

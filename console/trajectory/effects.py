@@ -11,10 +11,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 from console.trajectory.shell_effects import CHANGING, HANDOVER, IN_WORDS, SHELL, VERBS, WORDS, Effect, shell_effects
+from console.trajectory.strict_yaml import Pattern, read_data
 from console.trajectory.tools import (
     LONGEST_NAME,
     ToolSchema,
@@ -120,26 +122,8 @@ _TARGET = re.compile(
     r"|product|recipients?|to|channel|container|instance|service|server|job|cmd|command|date)$|[a-z](?:Id|Ids|ID)$"
 )
 """Names of arguments that refer to an object outside the conversation."""
-_TURNS_DESCRIBED = (
-    (
-        Kind.ENDING,
-        r"\b(?:ends?|finish(?:es)?|completes?|concludes?|terminates?|stops?)\b (?:the|this|your|an?)\b(?: \w+)? "
-        r"(?:task|conversation|turn|episode|interaction|session|dialogue)\b|\bfinal (?:answer|result|response)\b|"
-        r"\b(?:the|your) task is (?:complete|done|finished)|"
-        r"\b(?:when|once) you (?:are|have) (?:done|finished|completed)",
-    ),
-    (
-        Kind.ANSWERING,
-        r"\b(?:ask|respond to|reply to|talk to|speak to|send a message to|answer|message|inform|tell)s? the "
-        r"(?:human |end )?(?:user|human|customer)\b",
-    ),
-    (
-        Kind.PLANNING,
-        r"\bthink (?:about|through|aloud|step)|\byour (?:own )?(?:plan|thoughts?|to-?do list|task list)\b|"
-        r"\bscratchpad\b|\btask list for your\b|\b(?:reflective|dynamic).{0,30}problem[- ]solving",
-    ),
-)
-_TURNS_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _TURNS_DESCRIBED)
+_DESCRIBED = read_data(files(__package__) / "descriptions.yaml", dict[str, Pattern])
+_TURNS_PATTERNS = [(kind, _DESCRIBED[kind]) for kind in (Kind.ENDING, Kind.ANSWERING, Kind.PLANNING)]
 
 
 def _turn(tool: str, arguments: Mapping[str, Any], schema: ToolSchema | None) -> Kind | None:
@@ -159,13 +143,6 @@ def _turn(tool: str, arguments: Mapping[str, Any], schema: ToolSchema | None) ->
     if is_ending_name(words):
         return Kind.ENDING
     return Kind.ANSWERING if is_answering_name(words) else None
-
-
-_OPENING = re.compile(
-    r"^(?:this |the |use this |a |an )?(?:tool|function|api|endpoint|command|method)?\s*(?:(?:that|which|to|for|"
-    r"is used to|can be used to|will|can|allows? (?:you|agents?|users?) to|used to|lets? you)\s+)*",
-    re.IGNORECASE,
-)
 
 
 def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
@@ -189,7 +166,7 @@ def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
 @lru_cache(maxsize=1024)
 def _described_effects(summary: str) -> frozenset[Effect]:
     """Return the effects of the verb at the start of a description, or an empty set."""
-    words = list_words(_OPENING.sub("", summary.replace("/", " "), count=1)[:LONGEST_NAME])
+    words = list_words(_DESCRIBED["opening"].sub("", summary.replace("/", " "), count=1)[:LONGEST_NAME])
     for word in words[:1]:
         for form in (
             word,

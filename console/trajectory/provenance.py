@@ -157,9 +157,9 @@ def _finder(name: str, value: str) -> Callable[[str], bool]:
     if is_figure(text):
         return _figure_finder(name, text)
     moments = [one for one in read_anchors(value) if one.kind in _MOMENTS] if len(text) <= 40 else []
-    if any(one.kind is AnchorKind.DATE for one in moments):
-        exact = _words_finder(text)
-        return lambda told: exact(told) or all(_has_moment(one, told) for one in moments)
+    if moments:
+        exact, is_time = _words_finder(text), all(one.kind is AnchorKind.TIME for one in moments)
+        return lambda told: exact(told) or all(_has_moment(one, told, is_open=not is_time) for one in moments)
     if COMMAND_NAME.match(name) and " " in text:
         return lambda told: text in told
     if _PATH.fullmatch(text):
@@ -171,10 +171,10 @@ def _finder(name: str, value: str) -> Callable[[str], bool]:
 _MOMENTS = frozenset({AnchorKind.DATE, AnchorKind.TIME})
 
 
-def _has_moment(moment: Anchor, text: str) -> bool:
-    """Return whether a text contains this date or time; midnight, or a text without times, always matches."""
+def _has_moment(moment: Anchor, text: str, *, is_open: bool) -> bool:
+    """Return whether a text contains this date or time; if `is_open`, midnight or a text without times matches."""
     same_kind = [one for one in _moments(text) if one.kind is moment.kind]
-    is_open = moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
+    is_open = is_open and moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
     return is_open or any(same_value(moment, one) for one in same_kind)
 
 
@@ -210,6 +210,8 @@ _SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
 def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
     figure = figure_value(text)
     spelled = rf"|\b{COUNTS[int(figure)]}\b" if figure == int(figure) and 0 < figure < len(COUNTS) else ""
+    if len(digits := text.lstrip("-$€£")) > _SHORT and digits.isdigit():
+        return lambda told: figure in _figures(told) or _contains_words(digits, _LINKED_DIGITS.sub("", told))
     if not _is_small(text):
         return lambda told: figure in _figures(told)
     # "1." at the start of a line numbers it.
@@ -218,6 +220,7 @@ def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
 
 
 _SMALL, _MOST_PLACES = 100, 200
+_LINKED_DIGITS = re.compile(r"\+(?=\d)|(?<=\d)[ ()-]{1,2}(?=\d)")
 
 
 def _is_small(value: str) -> bool:
@@ -275,14 +278,24 @@ def _names_switch(name: str, value: str, text: str) -> bool:
     return bool(words) and "{" not in text and all(word[:5] in text for word in words)
 
 
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_LETTERS, _WORD_PARTS = re.compile(rf"[^\W_{_UNSPACED}]{{2}}"), re.compile(rf"[^\W{_UNSPACED}]{{2}}")
+"""Two characters of a word; a script without blanks between words has no such pair."""
+
+
+def is_within_word(text: str, start: int, end: int) -> bool:
+    """Return whether a letter or digit continues a word of text[start:end] before or after it."""
+    pairs = (text[at - 1 : at + 1] for at in (start, end) if at)
+    return any(map(_WORD_PARTS.fullmatch, pairs))
+
+
 def _contains_words(bare: str, text: str) -> bool:
     """Return whether the text contains these words without an adjacent letter or digit."""
     at = text.find(bare) if bare else -1
-    inner = re.compile(r"[^\W_]" if "_" in bare else r"\w").match
+    joined = (_LETTERS if "_" in bare else _WORD_PARTS).fullmatch
     while at >= 0:
         end = at + len(bare)
-        before, after = text[at - 1 : at] if at else "", text[end : end + 1]
-        if not (inner(before) and inner(bare[0])) and not (inner(after) and inner(bare[-1])):
+        if not (joined(text[at - 1 : at + 1] if at else "") or joined(text[end - 1 : end + 1])):
             return True
         at = text.find(bare, at + 1)
     return False

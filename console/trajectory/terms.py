@@ -184,7 +184,9 @@ def _date(text: str) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+")
-_PLAIN = str.maketrans("‐‑‒–—−‘’‛“”„\u00a0\u2009", "------'''\"\"\"  ")
+DIGITS = {ord(zero) + digit: str(digit) for zero in "٠۰०০੦૦୦௦౦೦൦๐໐０" for digit in range(10)} | {0x66B: ".", 0x66C: ","}
+"""The digits of other scripts, and the marks between them, with the digits that replace them."""
+_PLAIN = str.maketrans("‐‑‒–—−‘’‛“”„\u00a0\u2009", "------'''\"\"\"  ") | DIGITS
 _GAP = r"[\W_]{0,3}"
 
 

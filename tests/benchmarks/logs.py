@@ -75,7 +75,7 @@ class Kind:
         return frozenset(self.names) | {name for name, module in of.items() if module in self.modules}
 
 
-_OF_TAU = "unconfirmed id_differs number_differs argument_unseen figure_unseen many_arguments said_impossible"
+_OF_TAU = "unconfirmed number_differs argument_unseen figure_unseen many_arguments said_impossible"
 _OF_RJUDGE = (
     "ordered_by_a_tool argument_of_a_tool recipient_of_a_tool done_unasked scope_not_asked only_talked refused acted "
     "grave_call verb_not_asked recipient_replaced"

@@ -25,7 +25,7 @@ from console.runs.importers.parts.conversation import (
 from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import BASES, json_records, objects, outlines, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, number_of, read_result, trial_of
+from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, list_doubts, number_of, read_result, trial_of
 from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 
@@ -51,9 +51,8 @@ def conversations(
         intake = Intake(path, record.line, name)
         fields = plain_object(record.value)
         result = read_result(fields, scaled)
-        if "label" not in result[1]:
-            for key in result[1]:
-                intake.leave_out(f"value of {key} (neither success nor failure, kept)")
+        for doubt in list_doubts(fields, scaled):
+            intake.leave_out(doubt)
         messages = record.value if isinstance(record.value, list) else _messages(fields, intake)
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal(
@@ -147,6 +146,8 @@ def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Ent
         turns += [turn for number, one in enumerate(said, 1) if (turn := _turn(plain_object(one), number, intake))]
         task_id, tools = str(record.value.get("id") or _id_of(said)), record.value.get("tools")
         turns = list(with_written_calls(turns, intake))
+        for doubt in list_doubts(record.value):
+            intake.leave_out(doubt)
         yield entry_of(intake, turns, task_id, read_result(record.value), extra=record.notes, tools=tools)
 
 

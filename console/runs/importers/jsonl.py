@@ -10,7 +10,7 @@ from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, objects
-from console.runs.importers.parts.rewards import RESULT_FIELDS, read_result
+from console.runs.importers.parts.rewards import RESULT_FIELDS, list_doubts, read_result
 from console.runs.importers.records import Entry, Found, Importer, LeftOut, Progress
 from console.trajectory import Trajectory, from_dict
 
@@ -56,6 +56,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
     given = plain_object(fields.get("extra"))
     kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
+    kept += list_doubts(fields)
     steps = plain_list(fields.get("steps"))
     calls = [act for step in steps if isinstance(act := step.get("action"), dict)]
     if any("arguments" not in call and call.keys() - _CALL for call in calls):

@@ -86,15 +86,12 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
     for message in map(plain_object, plain_list(told)):
         if message.get("role") == AGENT and not message.get("is_demo"):
             break
-        if message.get("role") in (SYSTEM, USER) and not _is_demonstration(message):
+        # Older logs do not mark the messages of an example run.
+        is_example = message.get("is_demo") or _DEMONSTRATION in as_text(message.get("content"))
+        if message.get("role") in (SYSTEM, USER) and not is_example:
             text = spoken_text(intake.expected(message, "message", "content"), intake)
             found.append(Turn(str(message["role"]), text))
     return found
-
-
-def _is_demonstration(message: Mapping[str, Any]) -> bool:
-    """Return whether the message shows an example run; older logs do not mark such messages."""
-    return bool(message.get("is_demo")) or _DEMONSTRATION in as_text(message.get("content"))
 
 
 def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:

@@ -14,7 +14,7 @@ from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, b
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, outlines, parse_json
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.rewards import grade_reward, number_of, trial_of
+from console.runs.importers.parts.rewards import UNCLEAR, grade_reward, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Step, Trajectory, call_action
 from console.trajectory.messages import join_paragraphs, respond_action
@@ -82,6 +82,8 @@ def _trajectory(path: Path, record: Record, intake: Intake, told: Mapping[str, s
     for place, (turn, answers) in enumerate(groups, 1):
         intake.read_as += [(one.number, f"{one.role} text", place) for one in (turn, *answers)]
     outcome, gold = _result(run, info, task, steps)
+    if outcome is Outcome.FINISHED and "reward" in gold:
+        intake.leave_out(UNCLEAR.format("reward"))
     task_id, instruction = run.get("task_id"), task.get("instruction") or told.get(str(run.get("task_id")))
     ended = run.get("termination_reason")
     return Trajectory(

@@ -13,65 +13,30 @@ from enum import StrEnum
 from functools import lru_cache
 from importlib.resources import files
 
-from console.trajectory.strict_yaml import read_data
-from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
+from console.trajectory.strict_yaml import Pattern, read_data
+from console.trajectory.terms import COUNTS, DIGITS, FUNCTION_WORDS, lowered
 
 LONGEST = 20_000
 _DIGIT = re.compile(r"\d")
-_ISO = re.compile(r"(?<!\d)(\d{4})([/-])(\d{1,2})\2(\d{1,2})(?!\d)")
-_CJK_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
-_DOTTED = re.compile(r"(?<![\d.v])(\d{1,2})\.(\d{1,2})\.(?:(\d{4}|\d{2})(?!\d)|(?!\d))")
-_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])")
-_TIME = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?!\d)(?:\s?([ap])\.?m\b)?", re.IGNORECASE)
-_SPOKEN_TIMES = (
-    re.compile(r"(?<![\d:.])(1[0-2]|0?[1-9])()\s?([ap])\.?m\b", re.IGNORECASE),
-    re.compile(r"(?<![\d:.])([01]?\d|2[0-3])\s?h\s?([0-5]\d)()(?![\w:])", re.IGNORECASE),
-    re.compile(r"(?<![\d:.])([01]?\d|2[0-3])(?:[.:]([0-5]\d))?\s?Uhr()\b"),
-    re.compile(r"(?<!\d)([01]?\d|2[0-3])\s?[点點时時시](?!间|間|间)\s?(?:([0-5]?\d)\s?[分분])?()"),
-)
-"""Patterns for times as people write them: hour, minutes, and `a` or `p` for the half of the day."""
-LINK = re.compile(
-    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;){}`]{3,200}[^\s\"'<>,;).!?{}`]|"
-    r"\b[a-z]{2}\d{2}(?:\s?[a-z0-9]{4}){2,7}(?:\s?[a-z0-9]{1,3})?\b(?<=\d)|\+\d[\d ()-]{6,18}\d",
-    re.IGNORECASE | re.ASCII,
-)
-"""Pattern for e-mail addresses, URLs, account numbers (IBAN) and phone numbers."""
-PATH = re.compile(
-    r"(?<![\w@:/.<])@?(?:~|\.{1,2}|[\w*?-]{1,80})?(?:/[\w.*?-]{0,79}[\w*?-]){1,12}|"
-    r"(?<![\w@:/.-])[\w*?-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)",
-    re.IGNORECASE,
-)
-_VERSION = re.compile(r"(?<![\w.])v?\d{1,4}(?:\.\d{1,4}){1,2}\.\d{1,6}(?![\w.]*\w)", re.IGNORECASE)
-_ID = re.compile(
-    r"(?<![\w])#?[a-z]{1,8}[-_#]\d[\w-]{0,20}|(?<![\w])#?(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{4,20}(?![\w])",
-    re.IGNORECASE | re.ASCII,
-)
-_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.,-])#?(\d{1,3}(?:[.,' ’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,6})?)"
-    r"(?![A-Za-z0-9_]|-(?![a-z]{3,}(?![\w-])))"
-)
-_HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?![\w/])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
-    """The short names and beginnings of the long names of the months, and the numerals from 2 to 10, in languages."""
+    """The names of the months with their beginnings, the numerals from 2 to 10, and the written forms of values."""
 
     months: tuple[dict[str, str], ...]
     numerals: tuple[str, ...]
+    forms: dict[str, Pattern]
 
 
 _LEXICON = read_data(files(__package__) / "anchors.yaml", _Lexicon)
+_FORMS = _LEXICON.forms
+LINK, PATH = _FORMS["link"], _FORMS["path"]
+_TIMES = [form for name, form in _FORMS.items() if "time" in name]
+_OTHER_MONTHS = [form for name, form in _FORMS.items() if name.startswith("unknown_month")]
 _NUMERAL = {name: number for number, names in enumerate(_LEXICON.numerals, 2) for name in names.split()}
 _SHORT = {name: at for at, month in enumerate(_LEXICON.months, 1) for name in month["short"].split()}
 _LONG = {stem: at for at, month in enumerate(_LEXICON.months, 1) for stem in month["long"].split()}
-_DAY_FIRST = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|º|er|-го|-е)?\s(?:of\s|de\s|del\s|d['’])?([^\W\d_]{3,12})\.?"
-    r"(?:,?\s(?:de\s|del\s)?(\d{4})(?!\d))?"
-)
-_MONTH_FIRST = re.compile(
-    r"(?<![^\W\d_])([^\W\d_]{3,12})\.?\s(\d{1,2})(?:st|nd|rd|th)?(?![\d:.,]\d|\d)(?:,?\s(\d{4})(?!\d))?"
-)
 
 _UNITS = (100.0, 1000.0, 60.0, 3600.0, 24.0, 7.0, 30.0, 12.0, 1024.0, 1_000_000.0)
 """Ratios between units for the same amount, such as cents, minutes, days and kilobytes."""
@@ -103,7 +68,7 @@ class Anchor:
 @lru_cache(maxsize=512)
 def read_anchors(text: str) -> tuple[Anchor, ...]:
     """Return the anchors of a text in order of appearance; anchors do not overlap."""
-    left, found = text[:LONGEST], list[Anchor]()
+    left, found = text[:LONGEST].translate(DIGITS), list[Anchor]()
     for kind, reader in _READERS:
         for value, start, end in list(reader(left)):
             found.append(Anchor(kind, value, text[start:end], start, end))
@@ -125,8 +90,6 @@ def same_value(first: Anchor, second: Anchor) -> bool:
         # "2:00" may be at night or in the afternoon; "02:00" is at night.
         is_open = hour == hour_2 or not earlier.text.startswith("0")
         return minute == minute_2 and hour % 12 == hour_2 % 12 and is_open
-    if first.kind is AnchorKind.NUMBER:
-        return float(one) == float(other)
     return one == other or _is_within(one, other) or _is_within(other, one)
 
 
@@ -169,13 +132,13 @@ Found = Iterator[tuple[str, int, int]]
 def _dates(text: str) -> Found:
     if not _DIGIT.search(text):
         return
-    for match in _ISO.finditer(text):
+    for match in _FORMS["iso"].finditer(text):
         yield from _dated(match.span(), match[1], match[3], match[4])
-    for match in _CJK_DATE.finditer(text):
+    for match in _FORMS["cjk_date"].finditer(text):
         yield from _dated(match.span(), match[1], match[2], match[3])
-    for match in _DOTTED.finditer(text):
+    for match in _FORMS["dotted"].finditer(text):
         yield from _dated(match.span(), match[3], match[2], match[1])
-    for match in _SLASHED.finditer(text):
+    for match in _FORMS["slashed"].finditer(text):
         readings = [
             *_dated(match.span(), match[4], match[1], match[3]),
             *_dated(match.span(), match[4], match[3], match[1]),
@@ -183,7 +146,17 @@ def _dates(text: str) -> Found:
         if readings:
             yield "|".join(dict.fromkeys(one[0] for one in readings)), *match.span()
     taken: list[tuple[int, int]] = []
-    for pattern, day, name in ((_DAY_FIRST, 1, 2), (_MONTH_FIRST, 2, 1)):
+    for pattern in _OTHER_MONTHS:
+        for match in pattern.finditer(text):
+            year, day, words = match["year"], match["day"], re.findall(r"[^\s\d.,]+", lowered(match[0]))
+            months = [match["month"]] if match.groupdict().get("month") else [str(at) for at in range(1, 13)]
+            if not any(_month(word) or (word in FUNCTION_WORDS and len(word) > 2) for word in words):
+                taken.append(match.span())
+                yield (
+                    "|".join(one[0] for month in months for one in _dated(match.span(), year, month, day)),
+                    *match.span(),
+                )
+    for pattern, day, name in ((_FORMS["day_first"], 1, 2), (_FORMS["month_first"], 2, 1)):
         for match in pattern.finditer(text):
             month = _month(lowered(match[name]))
             if month and not any(start < match.end() and match.start() < end for start, end in taken):
@@ -203,15 +176,11 @@ def _dated(span: tuple[int, int], year: str | None, month: str, day: str) -> Fou
 
 
 def _times(text: str) -> Found:
-    for pattern in (_TIME, *_SPOKEN_TIMES):
+    for pattern in _TIMES:
         for match in pattern.finditer(text):
             hour, half = int(match[1]), (match[3] or "").lower()
             hour = hour % 12 + 12 * (half == "p") if half else hour
             yield f"{hour:02d}:{int(match[2] or 0):02d}", *match.span()
-
-
-def _links(text: str) -> Found:
-    return ((key_of(match[0]), *match.span()) for match in LINK.finditer(text))
 
 
 def _paths(text: str) -> Found:
@@ -220,22 +189,18 @@ def _paths(text: str) -> Found:
     return ((key_of(match[0].lstrip("@")), *match.span()) for match in found)
 
 
-def _handles(text: str) -> Found:
-    return ((lowered(match[0]), *match.span()) for match in _HANDLE.finditer(text))
-
-
 def _ids(text: str) -> Found:
     taken: list[tuple[int, int]] = []
-    for match in _VERSION.finditer(text):
+    for match in _FORMS["version"].finditer(text):
         taken.append(match.span())
         yield match[0].lower().lstrip("v"), *match.span()
-    for match in _ID.finditer(text):
+    for match in _FORMS["id"].finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in taken):
             yield key_of(match[0]).lstrip("#"), *match.span()
 
 
 def _numbers(text: str) -> Found:
-    for match in _NUMBER.finditer(text):
+    for match in _FORMS["number"].finditer(text):
         yield read_figure(match[1]), *match.span()
     for match in re.finditer(r"[^\W\d_]+", lowered(text)):
         if match[0] in COUNTS[2:] and match[0] not in FUNCTION_WORDS:
@@ -246,10 +211,10 @@ def _numbers(text: str) -> Found:
 
 _READERS: Sequence[tuple[AnchorKind, Callable[[str], Found]]] = (
     (AnchorKind.DATE, _dates),
-    (AnchorKind.LINK, _links),
+    (AnchorKind.LINK, lambda text: ((key_of(one[0]), *one.span()) for one in LINK.finditer(text))),
     (AnchorKind.TIME, _times),
     (AnchorKind.PATH, _paths),
-    (AnchorKind.HANDLE, _handles),
+    (AnchorKind.HANDLE, lambda text: ((lowered(one[0]), *one.span()) for one in _FORMS["handle"].finditer(text))),
     (AnchorKind.ID, _ids),
     (AnchorKind.NUMBER, _numbers),
 )
@@ -277,6 +242,6 @@ def read_figure(text: str) -> str:
     else:
         plain = plain.replace(",", ".")
     try:
-        return f"{float(plain):.10g}"
+        return str(int(plain)) if plain.isdigit() else f"{float(plain):.15g}"
     except ValueError:
         return "0"

@@ -124,3 +124,17 @@ def test_a_folder_and_an_archive_with_a_readme_are_no_error(tmp_path, capsys):
         document = json.loads(capsys.readouterr().out)
         assert document["imported"] == 1
         assert [one["path"].rpartition("/")[2] for one in document["files"]] == ["a.jsonl"]
+
+
+def test_the_documents_of_a_folder_are_named_with_their_number(tmp_path, capsys):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(record() + "\n")
+    for name in ("README.md", "session.md", "plot.png"):
+        (folder / name).write_text("user: cancel my order\n")
+    assert run_command(["trajectory", "import", str(folder), "--run", "docs"]) == 0
+    told = capsys.readouterr().out
+    assert "3 documents" in told
+    assert str(folder / "session.md") in told
+    assert run_command(["trajectory", "import", str(folder), "--dry-run", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["ignored"]) == 3

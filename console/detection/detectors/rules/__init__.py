@@ -198,7 +198,6 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "excluded_value": (2.0, contradictions.excluded_value, _is_calling),
     "recipient_replaced": (2.0, recipient_replaced, _is_calling),
     "other_record_described": (2.0, records.other_record_described, _is_passing_on),
-    "id_differs": (0.8, tool_calls.id_differs, _is_calling),
     "argument_unseen": (1.6, tool_calls.argument_unseen, _is_calling),
     "figure_unseen": (2.2, tool_calls.figure_unseen, _is_calling),
     "unconfirmed": (1.0, tool_calls.unconfirmed, _is_calling),
@@ -268,4 +267,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=14)
+RULES = Detector("rules", "Rules", judge, version=15)

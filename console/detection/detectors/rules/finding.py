@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from console.environments.evidence import Evidence
 from console.environments.webshop.purchase import EXACT, LEFT_OUT, PRICE_SHOWN
+from console.trajectory.provenance import is_within_word
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
 from console.trajectory.strict_yaml import Pattern, read_data
 from console.trajectory.terms import Term, lowered, mentions
@@ -78,11 +79,11 @@ def quote_result(evidence: Evidence, text: str, step: int) -> Quote:
 def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:
     wanted = text.strip()
     plain, at = lowered(whole), whole.find(wanted, start) if wanted else -1
-    if wanted and (at < 0 or _is_within_word(plain, at, at + len(wanted))):
+    if wanted and (at < 0 or is_within_word(plain, at, at + len(wanted))):
         # `lowered` keeps each character's position.
         places = (match.start() for match in re.finditer(re.escape(lowered(wanted)), plain[start:]))
         apart = (
-            place + start for place in places if not _is_within_word(plain, place + start, place + start + len(wanted))
+            place + start for place in places if not is_within_word(plain, place + start, place + start + len(wanted))
         )
         at = next(apart, -1 if len(wanted) <= _SHORT else plain.find(lowered(wanted), start))
     return Quote(whole[at : at + len(wanted)], at, at + len(wanted), place, step) if at >= 0 else None
@@ -90,10 +91,6 @@ def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int
 
 _SHORT = 3
 """The number of characters up to which a text is quoted as a whole word only."""
-
-
-def _is_within_word(plain: str, start: int, end: int) -> bool:
-    return bool(re.match(r"\w", plain[max(0, start - 1) : start]) or re.match(r"\w", plain[end : end + 1]))
 
 
 def quote_price(price: float, evidence: Evidence) -> Quote:

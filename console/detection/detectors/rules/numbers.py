@@ -9,6 +9,7 @@ from itertools import combinations
 from console.detection.detectors.rules.finding import PATTERNS
 from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue, is_discussed
 from console.trajectory.effects import Effect
+from console.trajectory.requirements import text_at
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import lowered
 
@@ -49,7 +50,8 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         # A count ("the 3 latest") names no thing; an id has two digits or more, and a post code not those of an order.
         named = [each for each in left if not each.is_money and float(each.anchor.value) >= 10]
         named = [each for each in named if abs(len(each.anchor.value) - len(new.value)) <= 1]
-        return named[0] if len(named) == 1 and len(case.stated) == 1 else None
+        is_sure = len(case.stated) == 1 or (named and is_mistaken(value, named[0]))
+        return named[0] if len(named) == 1 and is_sure else None
     return _counted(value, left, case)
 
 
@@ -85,7 +87,7 @@ def is_mistaken(value: float, stated: StatedValue) -> bool:
 
 def _is_bound(name: str, stated: StatedValue, case: Case) -> bool:
     """Return whether the argument's name contains the noun that follows the stated number."""
-    place = next((text for text in (case.evidence.checkpoint.instruction,) if stated.quote.step is None), "")
+    place = text_at(case.evidence.checkpoint, stated.quote.place, stated.quote.step) or ""
     after = re.match(r"[\s-]*([^\W\d_]{4,30})", lowered(place[stated.quote.end : stated.quote.end + 40]))
     return after is not None and after[1].rstrip("s")[:6] in lowered(name)
 

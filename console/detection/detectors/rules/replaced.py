@@ -21,6 +21,7 @@ from console.detection.detectors.rules.stated import (
     SENDER,
     Case,
     StatedValue,
+    each_once,
     file_ending,
     is_discussed,
     is_excluding,
@@ -33,7 +34,7 @@ from console.environments.tool_use import TracedCall
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
 from console.trajectory.provenance import Argument, Source
-from console.trajectory.requirements import Quote, QuotePlace, RequirementKind
+from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, days_between, read_anchors, same_value
 from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import COLOURS, lowered
@@ -91,13 +92,13 @@ def _replaced(
             continue
         left = [
             value
-            for value in same_kind
+            for value in each_once(same_kind)
             if not any(same_value(value.anchor, other.anchor) for other in same_kind if other.is_open)
             and not any(same_value(value.anchor, other) for other in passed)
             and not _is_used_before(value, one, evidence)
             and not re.search(rf"(?<![^\W_]){re.escape(lowered(value.anchor.text))}(?![^\W_])", texts)
         ]
-        case = Case(one, call, tuple(passed), tuple(same_kind), tuple(stated), evidence)
+        case = Case(one, call, tuple(passed), tuple(each_once(same_kind)), tuple(stated), evidence)
         found = _READERS[anchor.kind](anchor, left, case) if left else None
         if found is not None:
             return found
@@ -197,7 +198,11 @@ def _id(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | N
     if case.from_tool and not case.changes:
         return None
     others = [value for value in left if not (value.is_own and _RECEIVES.search(case.one.name))]
-    return next((value for value in others if _make(value.anchor.value) == _make(new.value)), None)
+    by_prefix = "_" in new.value and not case.from_tool
+    make, *rest = (
+        one.partition("_")[0] if by_prefix else _make(one) for one in (new.value, *(o.anchor.value for o in others))
+    )
+    return next((value for value, form in zip(others, rest, strict=True) if form == make), None)
 
 
 _RECEIVES = re.compile(r"receiver|recipient|^to(?:_|$)|target|friend|contact|payee|assignee", re.IGNORECASE)
@@ -313,7 +318,7 @@ def _stated_instead(one: Argument, evidence: Evidence) -> Iterator[Quote]:
 def _named(value: Value, evidence: Evidence) -> Iterator[Quote]:
     """Yield the user's words for a value, without those that exclude it."""
     for place, step, whole, start in evidence.user_texts:
-        for match in re.finditer(value.named, whole[start:]) if place is not QuotePlace.POLICY else ():
+        for match in re.finditer(value.named, whole[start:]):
             low, high = match.start() + start, match.end() + start
             if not is_excluding(lowered(whole[max(0, low - 40) : low]), words=True):
                 yield Quote(whole[low:high], low, high, place, step)

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from console.detection.detectors.rules.finding import (
     PATTERNS,
@@ -153,6 +154,11 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
     return found
 
 
+def each_once(values: Sequence[StatedValue]) -> list[StatedValue]:
+    """Return the values without those that the user repeats, in the same or in a later text."""
+    return [one for at, one in enumerate(values) if not any(same_value(one.anchor, by.anchor) for by in values[:at])]
+
+
 def values_passed(evidence: Evidence) -> Iterator[Line]:
     """Yield a line for each argument that the user stated, and for each stated value that the call does not pass.
 
@@ -163,7 +169,7 @@ def values_passed(evidence: Evidence) -> Iterator[Line]:
         for one in call.arguments:
             named = one.source is Source.USER and not is_switch(one.value)
             quote = quote_user(evidence, one.value) if named else None
-            is_said = quote is not None and quote.end > 0 and quote.place is not QuotePlace.POLICY
+            is_said = quote is not None and quote.end > 0
             is_said = is_said and (is_place(one.value) or not runs_code(call))
             shown = quote_action(evidence, one.value) if is_said else None
             if quote and shown and shown.end > 0:
@@ -215,9 +221,9 @@ def _passes(passed: Anchor, stated: Anchor) -> bool:
 
 
 def _is_figured(stated: StatedValue) -> bool:
-    """Return whether the user stated a value in the request or a reply, and a number with at least two digits."""
+    """Return whether a stated value is not a number with a single digit."""
     is_small = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d\D*\d", stated.quote.text)
-    return not is_small and stated.quote.place is not QuotePlace.POLICY
+    return not is_small
 
 
 def is_due(stated: StatedValue, evidence: Evidence) -> bool:
@@ -281,47 +287,70 @@ PERSON = PATTERNS["stated.person"]
 SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORECASE)
 """The names of arguments for a sender or an origin."""
 _WITHOUT_CAPITALS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0590-\u06ff\u0e00-\u0e7f\u0900-\u097f]")
-_CAPITAL_WORD = re.compile(r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])([^\W\d_][^\W\d_'’-]{1,30})")
-_CODE = re.compile(r"[A-Z]{2,4}")
+_CAPITAL_WORD = re.compile(
+    r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])[^\W\d_](?:[^\W\d_]|['’-](?=[^\W\d_])){1,30}(?!-?\w)", re.M
+)
+_LATIN, _CODE = re.compile(r"[a-z]"), re.compile(r"[A-Z]{2,4}")
 """A short name in capitals, such as an airport code or a country code, which users seldom write."""
-_NAME = re.compile(r"[^\W\d_][\w.'’ -]{0,40}")
+_NAME = re.compile(r"[^\W\d_][^\d_@#/\\:;,(){}\[\]<>=*\"]{1,40}")
 
 
 def recipient_replaced(evidence: Evidence) -> Finding | None:
-    """Find a recipient that the agent named instead of the recipient that the user named."""
+    """Find a recipient, or a full name in any argument, that the agent named instead of the one that the user named."""
     for call in evidence.pending_calls:
         for one in call.arguments:
-            if one.source is Source.AGENT and PERSON.search(one.name) and _NAME.fullmatch(one.value.strip()):
-                stated = _name_left_out(one.value, call, evidence)
-                if stated is not None:
-                    told = f'The user named "{one_line(stated.text, 60)}"; the call passes `{one.name}`: '
-                    line = broken(RequirementKind.RECIPIENT, one.name, stated, quote_action(evidence, one.value))
-                    return Finding(1.0, f"{told}{one_line(one.value, 60)}.", (one.value,), line)
+            stated = find_name_left_out(one, call, evidence)
+            is_full = stated is not None and " " in stated.text and " " in one.value.strip()
+            if stated is not None and (is_full or PERSON.search(one.name)):
+                told = f'The user named "{one_line(stated.text, 60)}"; the call passes `{one.name}`: '
+                line = broken(RequirementKind.RECIPIENT, one.name, stated, quote_action(evidence, one.value))
+                return Finding(1.0, f"{told}{one_line(one.value, 60)}.", (one.value,), line)
     return None
 
 
-def _name_left_out(value: str, call: TracedCall, evidence: Evidence) -> Quote | None:
-    """Return the name that the user stated and the call leaves out, if it shares no word with the passed name."""
-    passed = _folded(" ".join(text for _, text in call.leaves))
-    tokens: list[str] = re.findall(r"[^\W\d_]{2,}", _folded(value))
-    said = _folded(evidence.user)
-    if not tokens or any(token[: max(2, len(token) - 2)] in said for token in tokens):
+def find_name_left_out(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
+    """Return the name that the user stated and no call passes, if the agent chose an entirely different name."""
+    value, said = one.value.strip(), evidence.said
+    if not is_new_name(one, evidence):
         return None
-    if _WITHOUT_CAPITALS.search(value) and _WITHOUT_CAPITALS.search(evidence.user):
-        return quote_request(evidence) if call.effects & {Effect.PAY, Effect.SEND} else None
-    if _CODE.fullmatch(value.strip()) or any(c.isdigit() for c in value):
-        return None
-    if not value.strip()[:1].isupper() or not _is_of_one_script(value, evidence.checkpoint.instruction):
-        return None
-    names = [word for word in _CAPITAL_WORD.findall(evidence.checkpoint.instruction) if word[0].isupper()]
-    left = [word for word in names if _folded(word)[: max(2, len(word) - 2)] not in passed]
+    if has_no_capitals(value) and has_no_capitals(said):
+        is_person = PERSON.search(one.name) and call.effects & {Effect.PAY, Effect.SEND}
+        return quote_request(evidence) if is_person else None
+    passed = "\n".join([*(text for _, text in call.leaves), *(act.action for act in evidence.acts if not act.talks)])
+    names, end = list[str](), -1
+    for word in (
+        word for word in _CAPITAL_WORD.finditer(said) if word[0][0].isupper() and not _CODE.fullmatch(word[0])
+    ):
+        names[-1:] = [f"{names[-1]} {word[0]}"] if said[end : word.start()] == " " else [*names[-1:], word[0]]
+        end = word.end()
+    # A full name is a person's sooner than a single word, such as a month.
+    own = (name for name in names if bool(_LATIN.search(_folded(name))) == bool(_LATIN.search(_folded(value))))
+    left = sorted((name for name in own if not has_word_of(name, passed)), key=lambda name: " " in name)
     return quote_user(evidence, left[-1]) if left else None
 
 
-def _is_of_one_script(first: str, second: str) -> bool:
-    return bool(re.search(r"[a-z]", _folded(first))) == bool(re.search(r"[a-z]", _folded(second)))
+def is_new_name(one: Argument, evidence: Evidence) -> bool:
+    """Return whether the agent chose the value of an argument, and the value is a name of which no word is known."""
+    value = one.value.strip()
+    is_name = bool(_NAME.fullmatch(value)) and (value[0].isupper() or has_no_capitals(value))
+    is_chosen = one.source is Source.AGENT and not (PROSE.search(one.name) or _CODE.fullmatch(value))
+    return is_name and is_chosen and not has_word_of(value, evidence.said)
 
 
+def has_no_capitals(text: str) -> bool:
+    """Return whether a text is in a script without capital letters, at least in part."""
+    return _WITHOUT_CAPITALS.search(text) is not None
+
+
+def has_word_of(value: str, text: str) -> bool:
+    """Return whether a text has a word of a value in any form: a word that begins alike, up to the last two letters."""
+    start, least = ("", 2) if has_no_capitals(value) else (r"(?<![^\W_])", 3)
+    tokens: list[str] = re.findall(r"[^\W\d_]{2,}", _folded(value))
+    stems = (token[: max(least if len(token) > 3 else 2, len(token) - 2)] for token in tokens)
+    return any(re.search(start + stem, _folded(text)) for stem in stems)
+
+
+@lru_cache(maxsize=256)
 def _folded(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text.lower())
-    return "".join(c for c in plain if not unicodedata.combining(c)).replace("ß", "ss")
+    return "".join(c for c in plain if unicodedata.category(c)[0] != "M").replace("ß", "ss")

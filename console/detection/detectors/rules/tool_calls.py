@@ -17,14 +17,14 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.detection.detectors.rules.numbers import is_priced
-from console.detection.detectors.rules.stated import PROSE, list_stated, may_change, runs_code
+from console.detection.detectors.rules.stated import PROSE, has_word_of, list_stated, may_change, runs_code
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
-from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, names_recipient
-from console.trajectory.call_values import leaves
-from console.trajectory.calls import SHELLS
+from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, is_telling, names_recipient
+from console.trajectory.call_values import STATEMENT, leaves
+from console.trajectory.calls import ARGUMENT, SHELLS
 from console.trajectory.effects import CHANGING, TURNS, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure, is_switch
+from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
@@ -191,8 +191,10 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
         parts = (call.call.name, *(one.value for one in call.arguments))
         wide = next(filter(_SCOPE.search, parts), "")
         passes = {one.value.lower().lstrip("#") for one in call.arguments}
-        if wide and call.effects & CHANGING and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
+        if wide and may_change(call, evidence) and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
             left = [term.text for term in stated if term.text.lower().lstrip("#") not in passes]
+            if not (left or is_english(evidence.user)):
+                continue
             named = f"; the user names {quoted(left, 2)}" if left else "; the user did not ask for all"
             stated_quote = quote_user(evidence, left[0]) if left else None
             line = (
@@ -230,7 +232,9 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
         return None
     pays = any(Effect.PAY in call.effects for call in evidence.pending_calls)
     pays = pays and is_english(evidence.user) and not _COMPUTED.search(evidence.user)
-    sums = [one for one in told if pays and _SUM_NAME.search(one.name) and _is_large(one.value)]
+    # People write sums of three digits or more in figures.
+    large = [one for one in told if len(re.sub(r"\D", "", one.value.partition(".")[0])) > 2]
+    sums = [one for one in large if pays and _SUM_NAME.search(one.name)]
     numbers = [float(anchor.value) for anchor in read_anchors(evidence.user) if anchor.kind is AnchorKind.NUMBER]
     sums = [one for one in sums if not any(is_converted(figure_value(one.value), number) for number in numbers)]
     sums = [one for one in sums if not is_priced(figure_value(one.value), numbers, evidence.read_before)]
@@ -251,27 +255,6 @@ def _is_shown_elsewhere(one: Argument, evidence: Evidence) -> bool:
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
 _COMPUTED = PATTERNS["tool_calls.computed"]
 """Words of a request from which a sum may have to be computed."""
-
-
-def _is_large(value: str) -> bool:
-    """Return whether a sum has at least three digits; people write such sums in figures."""
-    return len(re.sub(r"\D", "", value.partition(".")[0])) > 2
-
-
-def id_differs(evidence: Evidence) -> Finding | None:
-    """Find an id that has the same form as an id from the user, but another value."""
-    stated = {_make(str(term.value)): term.text for term in evidence.terms if term.kind is TermKind.ID}
-    for one in (one for call in evidence.pending_calls for one in call.arguments):
-        text = lowered(one.value).strip()
-        if one.source is Source.USER:
-            continue
-        if _is_id(text) and _make(text) in stated:
-            told = f'The user named "{stated[_make(text)]}"; the call passes `{one.name}`: {one_line(one.value, 60)}.'
-            stated_quote = quote_user(evidence, stated[_make(text)])
-            line = broken(RequirementKind.ID, one.name, stated_quote, quote_action(evidence, one.value))
-            is_sure = one.source is Source.AGENT
-            return Finding(1.0, told, (one.value,), line if is_sure else None)
-    return None
 
 
 def number_differs(evidence: Evidence) -> Finding | None:
@@ -352,17 +335,19 @@ def _unheard(value: str, evidence: Evidence) -> bool:
 def name_unchecked(evidence: Evidence, told: str) -> list[str]:
     """Return a sentence about the values that no text gives and `told` does not name, or an empty list."""
     calls = [call for call in evidence.pending_calls if may_change(call, evidence) and not runs_code(call)]
-    passed = (one for call in calls for one in call.arguments if not is_switch(one.value))
+    passed = (one for call in calls for one in call.arguments if is_telling(one, call) and one.name != ARGUMENT)
     own = {(one.name, one.value) for one in passed if not (PROSE.search(one.name) or _is_of_the_agent(one))}
     left = [one for one in _alone(evidence) if (one.name, one.value) in own and one_line(one.value, 60) not in told]
+    left = [one for one in left if not has_word_of(one.value, evidence.said)]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     these = "this value" if len(left) == 1 else "these values"
     return [f"Not checked: {_named(left)}{more}. Neither the user nor a tool's result gives {these}."] if left else []
 
 
 def _is_of_the_agent(one: Argument) -> bool:
-    """Return whether a value is a command or a folder, which an agent knows without a text."""
-    return one.name in ("command", "cmd", "code") or bool(re.fullmatch(_FOLDER, one.value))
+    """Return whether a value is a command, a statement or a folder, which an agent knows without a text."""
+    is_program = one.name in ("command", "cmd", "code") or STATEMENT.match(one.value)
+    return bool(is_program or re.fullmatch(_FOLDER, one.value))
 
 
 def _named(told: Sequence[Argument]) -> str:
@@ -372,14 +357,6 @@ def _named(told: Sequence[Argument]) -> str:
 def _nowhere(told: Sequence[Argument]) -> str:
     it = "it" if len(told) == 1 else "them"
     return f"Neither the user nor a tool's result gives {_named(told)}; the agent chose {it}." if told else ""
-
-
-def _is_id(text: str) -> bool:
-    return len(text) >= 5 and any(c.isdigit() for c in text) and not is_figure(text) and " " not in text
-
-
-def _make(text: str) -> str:
-    return re.sub(r"\d", "0", text.lower()) if "_" not in text else text.lower().split("_")[0]
 
 
 _REFUSING = re.compile(r"\b(?:unable|cannot|can't|not (?:possible|allowed|eligible|able|permitted))\b", re.IGNORECASE)

@@ -37,8 +37,9 @@ def label_success(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcom
 
 
 def grade_reward(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) of a reward: success for 1, failure for any other number, unknown for None."""
-    return label_success(None if reward is None else _is_success(reward), gold)
+    """Return (outcome, gold) of a reward by the rule of tau-bench: success for 1, failure from 0 to below 1."""
+    is_on_scale = reward is not None and 0 <= reward <= 1 + _CLOSE
+    return label_success(_is_success(reward) if reward is not None and is_on_scale else None, gold)
 
 
 def _is_success(reward: float) -> bool:
@@ -46,6 +47,7 @@ def _is_success(reward: float) -> bool:
 
 
 SCALED = ("reward", "score")
+UNCLEAR = "value of {} (neither success nor failure, kept)"
 _SUCCESS = ("success", "correct", "is_correct", "passed", "resolved", "is_resolved", "task_success", "goal_success")
 RESULT_FIELDS = ("label", *_SUCCESS, *SCALED)
 """The result fields of a record, most reliable first."""
@@ -64,6 +66,16 @@ def read_result(fields: Mapping[str, Any], scaled: Collection[str] = ()) -> tupl
     usable = (_success(name, value) for name, value in told.items() if name not in scaled)
     gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
     return label_success(next((one for one in usable if one is not None), None), gold)
+
+
+def list_doubts(fields: Mapping[str, Any], scaled: Collection[str] = ()) -> list[str]:
+    """Return a phrase for each result field that contradicts the field that counts, or for all if none is usable."""
+    told = {name: _success(name, fields[name]) for name in RESULT_FIELDS if fields.get(name) is not None}
+    usable = {name: one for name, one in told.items() if one is not None and name not in scaled}
+    if not usable:
+        return [UNCLEAR.format(name) for name in told]
+    counts = next(iter(usable))
+    return [f"value of {name} (contradicts {counts}, kept)" for name in usable if usable[name] is not usable[counts]]
 
 
 def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:

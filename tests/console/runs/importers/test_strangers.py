@@ -162,3 +162,30 @@ def test_roles_in_capitals_and_of_other_benchmarks_are_roles(read):
     said = [{"role": "User", "content": "Go"}, {**CALL, "role": "Agent"}, {"role": "environment", "content": "gone"}]
     report, (one,) = read({"messages": said})
     assert (one.instruction, calls(one), one.steps[0].observation, dict(report.left_out)) == ("Go", CANCEL, "gone", {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "named"),
+    [
+        ({"label": "aligned", "success": False}, "succeeded", "success (contradicts label, kept)"),
+        ({"label": "misaligned", "reward": 1}, "failed", "reward (contradicts label, kept)"),
+        ({"success": True, "resolved": "no"}, "succeeded", "resolved (contradicts success, kept)"),
+        ({"label": "aligned", "success": True}, "succeeded", ""),
+    ],
+)
+@pytest.mark.parametrize("shape", ["messages", "steps"])
+def test_results_that_contradict_each_other_are_named(read, shape, fields, outcome, named):
+    held = {"messages": [ASKED, CALL]} if shape == "messages" else {"steps": [{"action": "cancel_order(id=7)"}]}
+    report, (one,) = read({"task_id": "t", "instruction": "Cancel order 7.", **held, **fields})
+    assert one.outcome == outcome
+    assert [name for name in report.left_out if "contradicts" in name] == ([f"value of {named}"] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("reward", "outcome"),
+    [(1, "succeeded"), (1.0000001, "succeeded"), (0.5, "failed"), (0, "failed"), (-1, "finished"), (7, "finished")],
+)
+def test_a_reward_outside_the_scale_of_tau_bench_is_no_result(read, reward, outcome):
+    report, (one,) = read({"task_id": 3, "reward": reward, "info": {}, "traj": [ASKED, CALL]})
+    assert (one.outcome, one.gold["reward"]) == (outcome, reward)
+    assert ("value of reward (neither success nor failure, kept)" in report.left_out) == (outcome == "finished")
