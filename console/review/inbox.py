@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth import people
+from console.database import reading, review_queue
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop, ngettext
 from console.review.access import read_undo_time
@@ -46,6 +47,8 @@ _ASKED = (
     .order_by(col(_ask.id))
 )
 _MOST_WATCHED = 5_000
+_slot = tables.Slot
+_LAPSED = select(_slot.id).where(literal_column("slot.status = 'claimed'"), _slot.lease_until_ms <= bindparam("now"))
 # Literals, because SQLite cannot use a partial index with a bound value.
 _opened = (
     sa_select(col(_item.id), col(_item.open_slots))
@@ -237,6 +240,14 @@ _WHY_NOT_THAT = {
     NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have already decided or escalated the item."),
     NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue, but your draft is kept."),
 }
+
+
+def free_lapsed_claims(at_ms: int) -> None:
+    """Free the claims whose lease has expired, so that their items count as pending; write only if there are any."""
+    with reading() as session:
+        lapsed = session.exec(_LAPSED, params={"now": at_ms}).first()
+    if lapsed is not None:
+        review_queue().sweep(now_ms=at_ms)
 
 
 def explain_unavailable_item(answer: NoClaim) -> str:

@@ -102,9 +102,9 @@ def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     learners |= {
         LENGTH_ONLY: learn_control(count_characters),
         STEPS_ONLY: learn_control(lambda case: len(case.checkpoint.steps)),
-        ENDING_ONLY: learn_control(has_final_form),
+        ENDING_ONLY: learn_control(lambda case: pending_act(case.checkpoint).kind in (Kind.ENDING, Kind.ANSWERING)),
         SPEAKER_ONLY: learn_control(has_user_last),
-        CALL_ONLY: learn_control(has_call),
+        CALL_ONLY: learn_control(lambda case: bool(pending_act(case.checkpoint).calls)),
     }
     return [
         SourceRow(name, source, _within(learner, cases), _across(learner, sources, source))
@@ -177,20 +177,10 @@ def count_characters(case: LabelledCheckpoint) -> int:
     return sum(len(step.thought) + len(step.action) + len(step.observation) for step in case.checkpoint.steps)
 
 
-def has_final_form(case: LabelledCheckpoint) -> bool:
-    """Return whether the critical action ends the task or talks to the user."""
-    return pending_act(case.checkpoint).kind in (Kind.ENDING, Kind.ANSWERING)
-
-
 def has_user_last(case: LabelledCheckpoint) -> bool:
     """Return whether the last reply before the critical action came from the user and not from a tool."""
     done = list_acts(case.checkpoint)
     return not done or done[-1].talks
-
-
-def has_call(case: LabelledCheckpoint) -> bool:
-    """Return whether the critical action calls a tool."""
-    return bool(pending_act(case.checkpoint).calls)
 
 
 def _stack(inputs: Sequence[str]) -> Learner:

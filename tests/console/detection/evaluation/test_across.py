@@ -15,6 +15,8 @@ from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from tests.logs import purchase, write_log
 
+CONTROLS = ("length-only", "steps-only", "ending-only", "speaker-only", "call-only")
+
 
 def a_case(number, bad, score, steps):
     trail = tuple(Step("", "look", "x" * 10) for _ in range(steps))
@@ -49,7 +51,7 @@ def test_length_shines_within_and_fails_across_while_what_knows_holds():
         assert length.across.at_chance
         assert rules.within.auc == rules.across.auc > 0.75
         assert not rules.across.at_chance
-    assert {name for name, _ in found} == {"rules", "stacked", *across.CONTROLS}
+    assert {name for name, _ in found} == {"rules", "stacked", *CONTROLS}
 
 
 def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
@@ -85,7 +87,7 @@ def test_the_command_measures_the_runs_that_there_are(tmp_path, capsys):
     assert run_command(["evaluate", "--across", "--json"]) == 0
     told = orjson.loads(capsys.readouterr().out)
     assert told["sources"] == {"first": 12, "second": 12}
-    assert {row["detector"] for row in told["rows"]} == {"rules", "random", "stacked", *across.CONTROLS}
+    assert {row["detector"] for row in told["rows"]} == {"rules", "random", "stacked", *CONTROLS}
     assert run_command(["evaluate", "first,second", "--across"]) == 0
     assert "at chance: the interval does not lie above 0.5" in " ".join(capsys.readouterr().out.split())
     assert run_command(["evaluate", "first", "--across"]) == 1

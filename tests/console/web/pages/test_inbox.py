@@ -129,6 +129,20 @@ def test_items_of_a_stopped_run_are_not_offered_and_the_pages_say_so(open_page, 
     assert "number 1" in words(at.run())
 
 
+def test_a_claim_that_has_expired_counts_as_pending_without_a_worker(open_page, words, kettles):
+    at = open_page("inbox")
+    assert "<b>3</b> pending" in words(at)
+    with reading() as session:
+        run_id = runs.get(session, "kettles").id
+    own = {"run_id": run_id, "trial": 0, "reviewer": "Bea"}
+    claim = review_queue().claim(**own, now_ms=now_ms(), lease_ms=60_000)
+    assert "<b>2</b> pending" in words(at.run())
+    with writing() as session:
+        lapses = update(tables.Slot).where(tables.Slot.token == claim.token)
+        session.exec(lapses.values(lease_until_ms=now_ms() - 1))
+    assert "<b>3</b> pending" in words(at.run())
+
+
 def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_path):
     log = write_log(tmp_path / "later.jsonl", purchase(8, wrong=True))
     ingest.import_file(log, "unjudged", "auto", lambda _: None)
