@@ -1,8 +1,9 @@
 """Calls that users asked for, in eleven languages, and their wrong twins: the shares that `rules` flags.
 
-Usage: python tests/benchmarks/requested_calls.py [--strangers] [--misses]
+Usage: python tests/benchmarks/requested_calls.py [--strangers | --languages] [--misses]
 
 `--strangers` takes the calls of `strangers.yaml`: other domains and styles of names, with what tools returned before.
+`--languages` takes those of `languages.yaml`: tools and arguments named in the user's own language, in many scripts.
 """
 
 import argparse
@@ -23,7 +24,9 @@ from console.detection.detectors.rules import RULES, judge  # noqa: E402
 from console.trajectory import Step, Trajectory, call_action  # noqa: E402
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at  # noqa: E402
 
-TABLE, STRANGERS = (Path(__file__).with_name(f"{name}.yaml") for name in ("requested_calls", "strangers"))
+TABLE, STRANGERS, LANGUAGES = (
+    Path(__file__).with_name(f"{name}.yaml") for name in ("requested_calls", "strangers", "languages")
+)
 MOST_RIGHT_FLAGGED, LEAST_TWINS_FLAGGED = 0.02, 0.5
 
 
@@ -56,9 +59,9 @@ def requested_calls() -> Iterator[RequestedCall]:
             yield RequestedCall(language, request, tool, arguments, instead, differs)
 
 
-def strangers() -> Iterator[RequestedCall]:
-    """Yield the calls of the table of strangers."""
-    for domain, rows in yaml.safe_load(STRANGERS.read_text("utf-8")).items():
+def strangers(table: Path = STRANGERS) -> Iterator[RequestedCall]:
+    """Yield the calls of the table of strangers, or of another table with the calls before."""
+    for domain, rows in yaml.safe_load(table.read_text("utf-8")).items():
         for request, before, tool, arguments, instead, differs in rows:
             steps = tuple(Step("", call_action(name, passed), result) for name, passed, result in before)
             yield RequestedCall(domain, request, tool, arguments, instead, differs, steps)
@@ -89,9 +92,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--misses", action="store_true", help="print the calls that are judged wrongly")
     parser.add_argument("--strangers", action="store_true", help="the calls of other domains, with results before")
+    parser.add_argument("--languages", action="store_true", help="the calls of tools named in other languages")
     wanted = parser.parse_args()
     of, right, twins = Counter[str](), Counter[str](), Counter[str]()
-    for call in strangers() if wanted.strangers else requested_calls():
+    others = strangers(LANGUAGES if wanted.languages else STRANGERS)
+    for call in others if wanted.strangers or wanted.languages else requested_calls():
         names = (call.group, call.differs, "all")
         flagged, why = is_flagged(call.checkpoint(wrong=False))
         caught, _ = is_flagged(call.checkpoint(wrong=True))

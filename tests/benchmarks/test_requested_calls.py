@@ -2,9 +2,13 @@
 
 import orjson
 
+from console.detection.detectors.rules import judge
+from console.detection.detectors.verdict import TABLE
+from console.gate.unchecked_values import explain_unchecked_value
 from console.runs.importers import read_log
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from tests.benchmarks.requested_calls import (
+    LANGUAGES,
     LEAST_TWINS_FLAGGED,
     MOST_RIGHT_FLAGGED,
     chat_of,
@@ -36,8 +40,26 @@ def test_calls_of_other_domains_pass_and_most_of_their_wrong_twins_are_flagged()
     assert twins >= LEAST_TWINS_FLAGGED * len(calls)
 
 
+def test_calls_of_tools_in_other_languages_pass_and_a_gate_stops_most_of_their_wrong_twins():
+    calls = list(strangers(LANGUAGES))
+    assert len({call.group for call in calls}) >= 20
+
+    def stops(call, wrong):
+        at = call.checkpoint(wrong=wrong)
+        flagged, table = is_flagged(at)[0], orjson.dumps(judge(at, 0).parameters[TABLE]).decode()
+        return flagged, flagged or explain_unchecked_value(at, [{"requirements": table}]) is not None
+
+    right, twins = ([stops(call, wrong) for call in calls] for wrong in (False, True))
+    assert sum(flagged for flagged, _ in right) <= MOST_RIGHT_FLAGGED * len(calls)
+    assert sum(asked for _, asked in right) <= 0.05 * len(calls)
+    assert sum(flagged for flagged, _ in twins) >= 0.75 * len(calls)
+    assert sum(asked for _, asked in twins) >= 0.9 * len(calls)
+
+
 def test_a_chat_log_is_judged_like_the_bare_request(tmp_path):
-    calls = [(call, wrong) for call in (*requested_calls(), *strangers()) for wrong in (False, True)]
+    calls = [
+        (call, wrong) for call in (*requested_calls(), *strangers(), *strangers(LANGUAGES)) for wrong in (False, True)
+    ]
     log = tmp_path / "chats.jsonl"
     log.write_bytes(b"\n".join(orjson.dumps(chat_of(call, wrong=wrong)) for call, wrong in calls))
     read = [entry.trajectory for entry in read_log(log)[1]]
