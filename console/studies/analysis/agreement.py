@@ -62,10 +62,7 @@ def describe_agreement(table: pd.DataFrame) -> str:
     )
     if pd.isna(alpha["low"]):
         return f"{said} on {on}{why_open(alpha)}"
-    return (
-        f"{said}{span(alpha, '.2f')} on {on}: {_verdict(alpha['low'], alpha['high'])} "
-        f"(Krippendorff's threshold: {TENTATIVE})."
-    )
+    return f"{said}{span(alpha, '.2f')} on {on}: {_verdict(alpha['low'], alpha['high'])} (Krippendorff: {TENTATIVE})."
 
 
 def _verdict(low: float, high: float) -> str:

@@ -58,7 +58,8 @@ st.header("Status by trial", anchor=False)
 words = OUTCOMES | {"inspections": "budget used"}
 named = ({words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind))
 trials = capitalize_heads(named)
-numbers = {name: st.column_config.NumberColumn() for row in trials for name in row}  # Columns without values too.
+counts = st.column_config.NumberColumn(format="localized")
+numbers = {name: counts for row in trials for name in row}  # Columns without values too.
 st.dataframe(trials, key=f"status-{run.id}", hide_index=True, width="content", placeholder="–", column_config=numbers)
 if sample.stated:
     st.caption(f"Flagged trajectories and audits are estimated from a sample of {sample.stated}.")
@@ -122,7 +123,8 @@ shown = st.dataframe(
     hide_index=True,
     width="content",
     placeholder="–",
-    column_config={"Kind": st.column_config.Column(width=80), "Detector": st.column_config.Column(width=130)},
+    column_config={"Kind": st.column_config.Column(width=80), "Detector": st.column_config.Column(width=130)}
+    | dict.fromkeys(("Trajectories", "Pending", "Beyond budget"), counts),
 )
 st.caption("Select a row to open the run.")
 if rows := shown.selection["rows"]:

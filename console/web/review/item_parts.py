@@ -59,14 +59,13 @@ def stamp_decided(view: ReviewView) -> ReviewView:
         status = find_decided_status(session, view.claim.item_id, original=True)
     if status is None:
         return view
-    view = _stamp(view, status)
-    return replace(view, presentation=replace(view.presentation, heading=Block.CRITICAL))
+    return _stamp(view, status)
 
 
 def _stamp(view: ReviewView, status: ActionStatus) -> ReviewView:
     shown = view.presentation
     steps = tuple(replace(step, stamp=status) if step.stamp else step for step in shown.steps)
-    return replace(view, presentation=replace(shown, stamp=status, steps=steps))
+    return replace(view, presentation=replace(shown, heading=Block.CRITICAL, stamp=status, steps=steps))
 
 
 _STOPPED = gettext_noop("The agents of this run are stopped. A decision takes effect when the run continues.")

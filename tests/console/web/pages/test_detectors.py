@@ -75,7 +75,7 @@ def test_each_detector_has_its_figures_and_its_flags_in_words(open_page, shop):
     told = [one.value.split(" flags ")[0] for one in page.text if " flags " in one.value]
     assert told == [name for name in re.findall(r'<th scope="row">(.*?)</th>', html) if name in told]
     assert "0.733" in rules
-    assert re.search(r"<small>[\d.]+ – [\d.]+</small>", rules)
+    assert re.search(r"<small>[\d.]+ to [\d.]+</small>", rules)
     assert 'class="none"' in rules
     assert 'class="none"' not in row_of(html, "token-prob")
 
