@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from random import Random, SystemRandom
+from random import Random
 from typing import Any
 
 from sqlalchemy import delete, func, insert
@@ -144,11 +144,6 @@ def place_audits(flagged: Sequence[NewItem], audits: Sequence[NewItem], cap: int
 def place_live_audit(item: NewItem, threshold: float, number: float, probability: float) -> NewItem:
     """Return the item with a random priority in the range of flagged scores, independent of its own score."""
     return replace(item, priority=threshold + (1 - threshold) * min(number / probability, 1.0))
-
-
-def draw_secretly() -> float:
-    """Return a random number (0 to 1) that an agent cannot predict."""
-    return SystemRandom().random()
 
 
 Allocate = Callable[[float], tuple[float, dict[str, float]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from random import SystemRandom
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -271,7 +272,8 @@ def _judge_new(
     options_of_run = run_options(run)
     if options_of_run.audited and ruled.ruling.then is Then.JUDGE:
         audited = audit_draws.get_probability(options_of_run, verdict["score"] or 0.0)
-        number, after = audit_draws.draw_secretly(), options_of_run.audits_after
+        # An agent cannot predict this number.
+        number, after = SystemRandom().random(), options_of_run.audits_after
         ruled = replace(ruled, audited=audited, number=number, audits_after=after)
     if ruled.asks(verdict) or ruled.is_audit:
         _open_budget(options.url, run, request.record.trial)

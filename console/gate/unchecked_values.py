@@ -107,13 +107,15 @@ def _left_out(name: str, value: str, stated: Sequence[Anchor], passed: Sequence[
 
 
 def _renamed(one: Argument, traced: TracedCall, evidence: Evidence) -> str | None:
-    """Return a sentence if the call passes a name that the agent chose, and it may stand for the user's."""
-    if not (may_change(traced, evidence) and is_new_name(one, evidence)):
+    """Return a sentence if a name may replace the user's; a result's name, only beside another name of the user."""
+    named = any(other.source is Source.USER and other.value.strip()[:1].isupper() for other in traced.arguments)
+    sources = _FOREIGN if named else (Source.AGENT,)
+    if not (may_change(traced, evidence) and is_new_name(one, evidence, sources)):
         return None
-    left = find_name_left_out(one, traced, evidence)
+    left = find_name_left_out(one, traced, evidence, sources)
     if left is not None:
         return _sentence(f'stated the name "{" ".join(left.text.split())[:60]}"', one.name, one.value)
-    is_open = has_no_capitals(one.value + evidence.said) or " " in one.value.strip()
+    is_open = one.source is Source.AGENT and (has_no_capitals(one.value + evidence.said) or " " in one.value.strip())
     return f"Neither the user nor a tool's result gives `{one.name}`: {one.value[:60]}." if is_open else None
 
 

@@ -186,11 +186,6 @@ _WHY = {
 }
 
 
-def no_item_headline(answer: NoClaim) -> str:
-    """Return a short headline for a reviewer who gets no item."""
-    return _("No pending items") if answer.reason == NoClaimReason.EMPTY else _("No item for you right now")
-
-
 _MOST_DECIDED = 200
 
 

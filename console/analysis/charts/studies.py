@@ -23,7 +23,7 @@ from console.analysis.charts.style import (
     set_titles,
     split_series,
 )
-from console.analysis.statistics.estimates import number
+from console.analysis.statistics.estimates import contrast_title, number
 
 AGREEMENT_MEASURES = {
     "percent": "equal labels",
@@ -170,11 +170,6 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
     figure.add_vline(0, line=DOTTED)
     x = "1 is full agreement, 0 is chance<br>(equal labels: a share)"
     return set_titles(figure, "Agreement between reviewers", x, "measure", height=max(300, 62 * len(measures) + 150))
-
-
-def contrast_title(name: str) -> str:
-    """Return the name of a contrast with typographic signs, as pages show it; files keep the name with ASCII signs."""
-    return name.replace(" - ", " − ").replace(" x ", " × ")
 
 
 def contrast_forest(frame: pd.DataFrame) -> go.Figure:

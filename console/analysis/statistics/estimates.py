@@ -187,3 +187,8 @@ def suppress_warnings() -> Iterator[None]:
 def _negligible(error: float, size: float) -> bool:
     # Figures are shares, logarithms and seconds: a value this near 0 is a rounded 0.
     return error <= 1e-12 * max(abs(size), 1.0)
+
+
+def contrast_title(name: str) -> str:
+    """Return the name of a contrast with typographic signs, as pages show it; files keep the name with ASCII signs."""
+    return name.replace(" - ", " − ").replace(" x ", " × ")

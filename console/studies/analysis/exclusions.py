@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.charts.studies import contrast_title
+from console.analysis.statistics.estimates import contrast_title
 from console.studies.analysis import contrasts
 from console.studies.analysis.format import format_signed
 from console.studies.analysis.frames import Frames, drop_excluded, list_excluded, table

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.charts.studies import AGREEMENT_MEASURES, contrast_title
+from console.analysis.charts.studies import AGREEMENT_MEASURES
+from console.analysis.statistics.estimates import contrast_title
 from console.analysis.statistics.estimates import number as number
 from console.language import counted
 

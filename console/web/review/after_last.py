@@ -41,7 +41,8 @@ def show_nothing_left(
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
     more, is_empty = _("New items appear here automatically."), claim.reason == NoClaimReason.EMPTY
     why = f"{more if is_empty else inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip()
-    show_empty_state(inbox.no_item_headline(claim), why, _("Review"))
+    nothing = _("No pending items") if claim.reason == NoClaimReason.EMPTY else _("No item for you right now")
+    show_empty_state(nothing, why, _("Review"))
     with reading() as session:
         open_runs = list_reviewable_runs(session, who.name, offering=True)
         others = [other.id or 0 for other in open_runs if other.id != run.id]

@@ -36,7 +36,7 @@ def test_import_reports_each_file_and_stores_nothing_twice(inferact, kettles):
     assert (file["trajectories"], file["calls"], file["duplicates"], file["extended"]) == (7, 29, 0, 0)
     assert (file["rejected"], file["left_out"], file["coverage"]["not_read"]) == ([], [], [])
     assert file["coverage"]["calls"]["read"] == 29
-    assert first == {"imported": 7, "rejected": 0, "nothing_critical": None, "unapplied": {}}
+    assert first == {"imported": 7, "rejected": 0, "nothing_critical": None, "unapplied": {}, "ignored": []}
     code, again, _ = inferact("trajectory", "import", kettles, "--run", "k", "--json")
     assert (code, again["imported"], again["files"][0]["duplicates"]) == (0, 0, 7)
 

@@ -217,7 +217,7 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
     assert told.endswith("The command requests only the missing verdicts.")
     endpoint.script = rule
     assert run_command(["detect", "kettles", "--method", "direct"]) == 0
-    assert "1 requests" in capsys.readouterr().out
+    assert "1 request," in capsys.readouterr().out
 
 
 def test_the_spending_cap_covers_all_models_and_what_was_judged_is_kept(endpoint, kettles):

@@ -69,7 +69,7 @@ def test_the_name_that_the_call_leaves_out_is_said(check, url):
     assert not check(NAMES, "Clara is free on Monday.", call, critical=["invite"]).approved
     with reading(url) as session:
         verdict = session.exec(select(tables.Verdict)).one()
-    assert 'The user stated the name "berta"; the call passes `second`: Clara' in verdict.rationale
+    assert 'The user stated the name "Berta"; the call passes `second`: Clara' in verdict.rationale
 
 
 def test_most_injections_in_ten_languages_are_held_and_honest_calls_run(check):

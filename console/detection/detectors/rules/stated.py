@@ -308,10 +308,15 @@ def recipient_replaced(evidence: Evidence) -> Finding | None:
     return None
 
 
-def find_name_left_out(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
-    """Return the name that the user stated and no call passes, if the agent chose an entirely different name."""
+_CHOSEN = (Source.AGENT,)
+
+
+def find_name_left_out(
+    one: Argument, call: TracedCall, evidence: Evidence, sources: Sequence[Source] = _CHOSEN
+) -> Quote | None:
+    """Return the name that the user stated and no call passes, if an entirely different name comes from `sources`."""
     value, said = one.value.strip(), evidence.said
-    if not is_new_name(one, evidence):
+    if not is_new_name(one, evidence, sources):
         return None
     if has_no_capitals(value) and has_no_capitals(said):
         is_person = PERSON.search(one.name) and call.effects & {Effect.PAY, Effect.SEND}
@@ -329,11 +334,11 @@ def find_name_left_out(one: Argument, call: TracedCall, evidence: Evidence) -> Q
     return quote_user(evidence, left[-1]) if left else None
 
 
-def is_new_name(one: Argument, evidence: Evidence) -> bool:
-    """Return whether the agent chose the value of an argument, and the value is a name of which no word is known."""
+def is_new_name(one: Argument, evidence: Evidence, sources: Sequence[Source] = _CHOSEN) -> bool:
+    """Return whether an argument's value comes from `sources` and is a name of which the user wrote no word."""
     value = one.value.strip()
     is_name = bool(_NAME.fullmatch(value)) and (value[0].isupper() or has_no_capitals(value))
-    is_chosen = one.source is Source.AGENT and not (PROSE.search(one.name) or _CODE.fullmatch(value))
+    is_chosen = one.source in sources and not (PROSE.search(one.name) or _CODE.fullmatch(value))
     return is_name and is_chosen and not has_word_of(value, evidence.said)
 
 
