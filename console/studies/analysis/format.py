@@ -99,8 +99,8 @@ def cell_text(cell: Any, column: str = "", columns: Mapping[str, ColumnFormat] =
         return _DASH
     if isinstance(cell, float):
         return _float_text(cell, column, columns)
-    if column == "measure":
-        return AGREEMENT_MEASURES.get(str(cell), str(cell))
+    if column in ("measure", "figure"):
+        return (AGREEMENT_MEASURES | {"d_prime": "d'"}).get(str(cell), str(cell))
     if column == "contrast":
         return contrast_title(str(cell))
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)

@@ -16,6 +16,8 @@ from console.studies.analysis.success import table_9
         (-0.0004, "value", "0.000"),
         (-0.0, "value", "0.000"),
         ("alpha", "measure", "Krippendorff's alpha"),
+        ("d_prime", "figure", "d'"),
+        ("commission", "figure", "commission"),
         (None, "value", "–"),
         (float("nan"), "p", "–"),
         (12_000, "n", "12,000"),
