@@ -100,7 +100,9 @@ def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     learners: dict[str, Learner] = {name: tune_threshold(name) for name in inputs}
     learners |= {STACKED: _stack(inputs)} if inputs else {}
     learners |= {
-        LENGTH_ONLY: learn_control(count_characters),
+        LENGTH_ONLY: learn_control(
+            lambda case: sum(len(one.thought + one.action + one.observation) for one in case.checkpoint.steps)
+        ),
         STEPS_ONLY: learn_control(lambda case: len(case.checkpoint.steps)),
         ENDING_ONLY: learn_control(lambda case: pending_act(case.checkpoint).kind in (Kind.ENDING, Kind.ANSWERING)),
         SPEAKER_ONLY: learn_control(has_user_last),
@@ -170,11 +172,6 @@ def learn_control(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
         return lambda case: sign * trait(case), _threshold(cases, (sign * values).tolist())
 
     return learn
-
-
-def count_characters(case: LabelledCheckpoint) -> int:
-    """Return the number of characters up to the critical action."""
-    return sum(len(step.thought) + len(step.action) + len(step.observation) for step in case.checkpoint.steps)
 
 
 def has_user_last(case: LabelledCheckpoint) -> bool:

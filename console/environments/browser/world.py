@@ -258,12 +258,14 @@ class BrowserWorld(World):
 
     def _describe(self) -> Iterator[str]:
         nodes = self._devtools.send("Accessibility.getFullAXTree")["nodes"]
-        by_id, used = {one["nodeId"]: one for one in nodes}, Counter[str]()
+        by_id, used, last = {one["nodeId"]: one for one in nodes}, Counter[str](), [""]
 
         def walk(node: dict[str, Any], depth: int, parent: str) -> Iterator[str]:
             role, name = (" ".join(str(node.get(key, {}).get("value", "")).split()) for key in ("role", "name"))
             is_shown = not node.get("ignored") and role not in _SILENT and (name or role in _ACTED_ON)
-            if is_shown and not (role == "StaticText" and name in parent):
+            # Chromium leaves out the label beside an element or repeats it, as it happens.
+            if is_shown and not (role == "StaticText" and (name in parent or name == last[0])):
+                last[0] = name if role in _ACTED_ON else ""
                 yield "  " * depth + self._line(node, role, name, used)
                 depth += 1
             for child in node.get("childIds", ()):
