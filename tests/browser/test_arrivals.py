@@ -110,6 +110,7 @@ def test_a_hidden_tab_counts_and_notifies_only_where_it_was_asked_to(ask, serve,
     assert find.input_value() == "order 15"
 
 
+@pytest.mark.at_length
 def test_the_time_left_counts_down_and_its_end_is_said_at_once(data_dir, serve, open_page, settled):
     with ThreadPoolExecutor() as agent:
         address, page = serve(), open_page()

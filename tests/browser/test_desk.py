@@ -73,6 +73,7 @@ def test_a_reason_and_the_rejection_are_two_keys_and_the_focus_is_on_the_next_it
     assert reasons() == ["wrong-option", "wrong-item over-the-price-limit"]
 
 
+@pytest.mark.at_length
 def test_ctrl_enter_rejects_with_words_alone_and_says_so_on_its_button(desk, settled):
     first = shown_item(desk)
     says = f"getComputedStyle(document.querySelector('.st-key-reject-{first} code'), '::after').content"
@@ -177,6 +178,7 @@ def test_a_refused_edit_returns_to_its_field_and_no_key_acts_meanwhile(data_dir,
     assert standing_answers() == []
 
 
+@pytest.mark.at_length
 def test_a_digit_after_e_sends_a_remedy_and_f_goes_to_the_field(data_dir, serve, open_page, settled):
     letters(2)
     page, address = open_page(), serve()
@@ -279,6 +281,7 @@ def _answer(page, *, is_first):
     return item, *given
 
 
+@pytest.mark.at_length
 def test_on_a_phone_a_remedy_is_read_on_its_button(data_dir, serve, open_page, settled):
     letters(1)
     page, address = open_page(width=390, height=844), serve()

@@ -1,9 +1,12 @@
 """The Inbox by keyboard: a row opens its item, the address opens it again for those who may, filters stay in it."""
 
+import pytest
+
 from tests.browser.walking import in_focus, press_until_next, ready, shown_item, until
 from tests.signing_in import invitation, let_in
 
 
+@pytest.mark.at_length
 def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, settled):
     filled()
     address, page = serve(), open_page()

@@ -68,6 +68,7 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     assert (third, "reject", "The kettle costs more than 30 dollars; look for a cheaper one.", False) in kept
 
 
+@pytest.mark.at_length
 def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, settled, tmp_path):
     filled(budget="2")
     page = open_page()
@@ -96,6 +97,7 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
     assert [row["budget_used"] for row in rows] == ["1", "2"]
 
 
+@pytest.mark.at_length
 def test_a_click_anywhere_on_a_row_opens_its_trajectory_in_this_tab(filled, serve, open_page, settled):
     filled()
     page, address = open_page(), serve()
@@ -212,6 +214,7 @@ def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, se
         assert [answer[:2] for answer in standing_answers()] == [*taken, (seen, "approve")]
 
 
+@pytest.mark.at_length
 def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve, open_page, settled):
     filled(budget="9")
     page = open_review(open_page, serve())

@@ -19,6 +19,7 @@ def german(chromium):
     context.close()
 
 
+@pytest.mark.at_length
 def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     german, filled, serve, open_page, settled
 ):
@@ -74,6 +75,7 @@ PAGES = {
 }
 
 
+@pytest.mark.at_length
 def test_each_page_of_a_german_reader_has_one_language(german, filled, serve, open_page):
     filled()
     address, page = serve(), open_page(context=german)

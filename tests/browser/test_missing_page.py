@@ -8,6 +8,7 @@ from console.web.handbook import CHAPTERS
 from tests.signing_in import let_in
 
 
+@pytest.mark.at_length
 def test_an_unknown_address_is_named_and_leads_back(data_dir, serve, open_page, settled):
     address, page = serve(), open_page()
     let_in(page, address, role="reviewer")

@@ -38,6 +38,7 @@ def test_the_menu_marks_the_inbox_at_each_of_its_addresses(phone):
     assert marked.inner_text() == "Inbox"
 
 
+@pytest.mark.at_length
 def test_times_appear_with_quiet_hours_only(phone, monkeypatch):
     monkeypatch.setenv("INFERACT_NOTICE_HOSTS", "hooks.example.org")
     settings.cache_clear()
@@ -53,6 +54,7 @@ def test_times_appear_with_quiet_hours_only(phone, monkeypatch):
     times.wait_for()
 
 
+@pytest.mark.at_length
 def test_a_wide_table_of_the_handbook_scrolls_in_itself(phone):
     page = phone("help?chapter=figures")
     wide = page.locator(".st-key-ia-handbook .ia-rows").first

@@ -34,6 +34,7 @@ def marked(page, *numbers):
     until(page, f"wanted => ({MARKED})().join() === wanted", ",".join(map(str, numbers)))
 
 
+@pytest.mark.at_length
 def test_keys_point_at_a_step_and_the_mark_stands_in_the_decision(desk, settled):
     steps = desk.locator(".ia-step[data-n]").count()
     desk.keyboard.press("[")
@@ -64,6 +65,7 @@ def test_keys_point_at_a_step_and_the_mark_stands_in_the_decision(desk, settled)
         assert feedback_to_agent(row).endswith("`: wrong option.")
 
 
+@pytest.mark.at_length
 def test_the_mouse_marks_the_selected_words_of_a_step(desk, settled):
     words = desk.evaluate(
         """() => {

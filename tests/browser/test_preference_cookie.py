@@ -1,6 +1,9 @@
 """A preference survives a reload of the page."""
 
+import pytest
 
+
+@pytest.mark.at_length
 def test_the_cookie_is_kept_strict(app, open_page):
     page = open_page(app("cookie"))
     page.wait_for_selector(".st-key-set button")

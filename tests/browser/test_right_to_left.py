@@ -1,5 +1,7 @@
 """Arabic and Hebrew read from their own side, the numbers in them from the left; our own words stay in place."""
 
+import pytest
+
 from console.detection import batch
 from console.runs import ingest
 from console.trajectory import Outcome, Step, Trajectory
@@ -41,6 +43,7 @@ def record():
     )
 
 
+@pytest.mark.at_length
 def test_text_of_either_direction_reads_from_its_own_side(serve, open_page, settled, tmp_path, data_dir):
     ingest.import_file(write_log(tmp_path / "two.jsonl", record()), "two", "auto", lambda _: None)
     batch.detect("two", ["full-validation"])

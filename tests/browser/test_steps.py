@@ -13,11 +13,13 @@ def sheet(app, open_page, settled):
     return page
 
 
+@pytest.mark.at_length
 def test_every_step_arrives_in_order(sheet):
     numbers = sheet.evaluate("[...document.querySelectorAll('.ia-step')].map(each => each.dataset.n)")
     assert numbers == [str(number) for number in range(1, 32)]
 
 
+@pytest.mark.at_length
 def test_a_click_on_a_step_unfolds_it_and_a_second_folds_it(sheet):
     step = sheet.locator(".ia-step[data-n='3']")
     folded = step.bounding_box()["height"]

@@ -47,6 +47,7 @@ def desk(serve, open_page, settled):
     return show
 
 
+@pytest.mark.at_length
 def test_from_a_design_to_settled_labels(desk, settled):
     page = desk()
     page.get_by_role("tab", name="YAML").click()

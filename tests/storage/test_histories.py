@@ -50,8 +50,9 @@ def test_a_claim_that_was_answered_after_its_lease_had_lapsed_overlaps_with_none
 
 
 # The judge reads notes and snapshots in the same way on both databases; one of them shows that it looks.
-@pytest.mark.parametrize("wrong", [pytest.param(Unpaid, marks=pytest.mark.at_length), Hasty])
+@pytest.mark.parametrize("wrong", [Unpaid, Hasty])
 @BOTH_AT_LENGTH
+@pytest.mark.at_length
 def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wrong):
     stock(url, 3_000)
     # On a busy machine, a round may be too short to show it.

@@ -21,17 +21,17 @@ def start(url, name):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_four_processes_spend_a_budget_of_four_hundred_exactly(url, stock):
-    queue = stock(url, 800, cap=400)
+def test_four_processes_spend_a_budget_of_two_hundred_exactly(url, stock):
+    queue = stock(url, 400, cap=200)
     people = [start(url, f"reviewer {place}") for place in range(4)]
     reports = [person.communicate(timeout=120) for person in people]
     assert [errors for _, errors in reports] == [""] * 4
-    assert sum(int(answers) for answers, _ in reports) == 400
-    assert queue.budget(**AT) == BudgetState(cap=400, used=400, halted=0, left=0)
+    assert sum(int(answers) for answers, _ in reports) == 200
+    assert queue.budget(**AT) == BudgetState(cap=200, used=200, halted=0, left=0)
     with reading(url) as session:
         decided = Counter(session.exec(select(tables.Decision.item_id)))
         spent = [row.units for row in session.exec(select(tables.LedgerEntry))]
-    assert len(decided) == 400
+    assert len(decided) == 200
     assert set(decided.values()) == {1}
-    assert sum(spent) == 400
+    assert sum(spent) == 200
     assert check(url) == []

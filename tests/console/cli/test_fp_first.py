@@ -68,6 +68,7 @@ def test_played_runs_have_success_by_method_feedback_and_trial(fp_first):
     assert success[5]["success"] > success[3]["success"]
 
 
+@pytest.mark.at_length
 def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     first = fp_first(*PLAYED)
     again = fp_first(*PLAYED)

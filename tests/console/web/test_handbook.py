@@ -109,7 +109,10 @@ def prepared(name):
         Path("refunds.yaml").write_text(next(text for language, text in fences(name) if language == "yaml"))
 
 
-@pytest.mark.parametrize("name", WITH_COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name != "researcher" else pytest.param(name, marks=pytest.mark.at_length) for name in WITH_COMMANDS],
+)
 def test_every_command_of_a_chapter_works_in_its_order(home, name, capsys):
     prepared(name)
     lines = [line for language, text in fences(name) if not language for line in text.splitlines()]

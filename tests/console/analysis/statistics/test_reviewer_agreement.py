@@ -117,6 +117,7 @@ LABELS = st.lists(
 )
 
 
+@pytest.mark.at_length
 @given(rows=LABELS, shuffled=st.randoms(use_true_random=False))
 def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled):
     ratings = long(dict(zip("abc", zip(*rows, strict=True), strict=True)))

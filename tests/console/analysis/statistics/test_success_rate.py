@@ -85,6 +85,7 @@ def test_a_second_row_of_a_participant_is_refused():
         success_rate.compute_success_by_trial(pd.concat([frame([5]), frame([6])]))
 
 
+@pytest.mark.at_length
 def test_the_t_interval_holds_the_mean_at_its_rate():
     draw = np.random.default_rng(7)
     held = 0

@@ -79,6 +79,7 @@ ORDERED = ["click[link-order-a-book]", "type[textbox-title][Tides]", "type[combo
 SENT = [*ORDERED, "click[submit-send-order]", "answer[7]"]
 
 
+@pytest.mark.at_length
 def test_a_task_is_done_by_the_names_of_elements(folder):
     (opening, *steps), sent = played(folder, *SENT)
     assert opening.splitlines()[:3] == ["Page: Library (index.html)", "heading: Town library", "Open until six."]
@@ -94,6 +95,7 @@ def test_a_task_is_done_by_the_names_of_elements(folder):
     assert again == [opening, *steps]
 
 
+@pytest.mark.at_length
 def test_a_wrong_order_fails(folder):
     (*_, last), _ = played(folder, *SENT[:1], "type[textbox-title][Waves]", *SENT[3:])
     assert last[1:3] == (0.0, True)
@@ -135,6 +137,7 @@ def test_no_script_reaches_a_server(folder):
     assert "Try" in steps[0][0]
 
 
+@pytest.mark.at_length
 def test_other_actions_and_impossible_ones(folder):
     actions = ["goto[long.html]", "scroll[down]", "scroll[down]", "scroll[up]", "go_back", "note_down[six]"]
     wrong = ["click[link-nowhere]", "goto[https://example.org/]", "scroll[left]", "press x", "goto[tasks.yaml]"]

@@ -69,6 +69,7 @@ def test_many_titles_leave_open_which_of_several_products_it_is():
     assert sum(count for count in titles.values() if count > 1) > len(catalogue()) / 3
 
 
+@pytest.mark.at_length
 def test_another_process_with_other_hash_seeds_has_the_same_shop_and_the_same_tasks():
     found = set()
     for hash_seed in ("0", "4711"):

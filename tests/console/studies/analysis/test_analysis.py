@@ -7,6 +7,7 @@ from console.studies.analysis import ANALYSES, computations, result_tables
 from console.studies.results import csv_files
 
 
+@pytest.mark.at_length
 def test_the_exported_csvs_alone_give_every_table_again(tables, found, tmp_path):
     csv_files.write(tables, tmp_path)
     again = result_tables(csv_files.read(tmp_path))

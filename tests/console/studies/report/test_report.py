@@ -213,6 +213,7 @@ def test_a_zip_has_the_same(design, tables, tmp_path):
         assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
 
 
+@pytest.mark.at_length
 def test_the_script_beside_it_computes_the_same_numbers(folder, computed, capsys):
     assert runpy.run_path(str(folder[0].parent / "analysis.py"))["main"](folder[0].parent) == 0
     assert capsys.readouterr().out.count("same  ") == len(computed)
@@ -238,6 +239,7 @@ def test_the_script_names_the_table_that_is_another(folder, tmp_path, capsys):
 WITHOUT_CONSOLE = "import runpy, sys; sys.modules['console'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
+@pytest.mark.at_length
 def test_the_plain_script_needs_no_console_and_names_the_row_that_is_another(folder, tmp_path, capsys):
     shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     script = tmp_path / "analysis_plain.py"
@@ -302,6 +304,7 @@ PLACES = {("study-success", "x"): 0.1, ("agreement", "y"): np.inf}
 """How far a chart sets something aside of its number, so that no mark hides another; rows of one are at any place."""
 
 
+@pytest.mark.at_length
 def test_every_number_of_a_chart_is_one_of_the_bundles_tables(computed):
     """Or the sum, difference or middle of two that stand in one row: ends of a spread, middles of a bin."""
     seen = {}

@@ -87,6 +87,7 @@ def test_no_place_of_a_dry_run_counts_as_a_person(study, rows):
     assert dict(zip(told["participant"], told["annotator_kind"], strict=True)) == {person.code: "human", "P02": "rule"}
 
 
+@pytest.mark.at_length
 def test_places_of_people_stay_free_and_items_take_their_time(study, rows):
     made = study(**CAST)
     simulated.simulate("pilot")
@@ -134,6 +135,7 @@ def test_a_draft_is_not_simulated(study):
         simulated.simulate("pilot")
 
 
+@pytest.mark.at_length
 def test_pausing_in_the_middle_stops_it_where_it_is(study, rows):
     study(**CAST)
 
@@ -148,6 +150,7 @@ def test_pausing_in_the_middle_stops_it_where_it_is(study, rows):
     assert all(row.status == "done" for row in rows(tables.Assignment) if row.run_id is not None)
 
 
+@pytest.mark.at_length
 def test_killed_at_any_point_it_goes_on_and_nothing_is_doubled(study, rows):
     study(participants={"human": 0, "oracle": 1, "noisy": 1}, tasks=4, **CHECKS)
     close(database_url())

@@ -180,6 +180,7 @@ def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, 
     assert "Sam removed a participant from the study “pilot”, in the browser." in said
 
 
+@pytest.mark.at_length
 def test_the_place_is_free_for_somebody_else(study, walk, rows):
     made, person, _ = gone(study, walk, "remove", stop=middle)
     assert steps.find_position(person.id).kind == "withdrawn"
@@ -210,6 +211,7 @@ def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows
     assert steps.find_position(left.id).kind == "withdrawn"
 
 
+@pytest.mark.at_length
 def test_withdrawing_twice_is_once(study, walk, rows):
     _, person, _ = gone(study, walk, "remove", stop=middle)
     withdraw(person.id)

@@ -79,6 +79,7 @@ def frames():
         return results.frames(session, lifecycle.get(session, "small").id)
 
 
+@pytest.mark.at_length
 def test_before_anything_is_decided_it_says_so(open_page, words):
     lifecycle.create(DESIGN, now_ms())
     at = open_page("studies", study="small", section="results")
@@ -92,6 +93,7 @@ def test_the_mean_time_stands_beside_the_decisions_of_people(part, words):
     assert [int(cell) for cell in head] == [len(decided), round(decided["lead_time_ms"].astype(float).mean() / 1_000)]
 
 
+@pytest.mark.at_length
 def test_success_is_told_as_the_paper_prints_it(part, words):
     at = part("success")
     rows = re.findall(r'<th scope="row">([\w-]+)</th>(.*?)</tr>', words(at))
@@ -105,6 +107,7 @@ def test_success_is_told_as_the_paper_prints_it(part, words):
     assert "In the paper, with people: 33.0% at trial 0 and 34.3 to 50.3% at trial 3" in sentences(at)
 
 
+@pytest.mark.at_length
 def test_simulated_reviewers_are_shown_apart(part):
     at = part("success")
     before = sentences(at)
@@ -139,6 +142,7 @@ def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
     assert at.dataframe[0].value["note"].str.fullmatch(r"\d*").all()
 
 
+@pytest.mark.at_length
 def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(open_page, words):
     with writing() as session:
         fill(session)
@@ -160,6 +164,7 @@ def test_a_further_decision_shows_at_the_next_look(open_page, words):
     assert "No results yet" not in words(at)
 
 
+@pytest.mark.at_length
 def test_the_oversight_part_shows_one_participant_s_run(part, words):
     at = part("oversight")
     at.selectbox(key="study-participant").set_value("P02").run()
@@ -167,6 +172,7 @@ def test_the_oversight_part_shows_one_participant_s_run(part, words):
     assert "inspections" in sentences(at)
 
 
+@pytest.mark.at_length
 def test_the_report_is_made_when_asked(open_page, played, words):
     at = open_page("studies", study=played, section="report")
     assert "Download report (zip)" not in [button.label for button in at.get("download_button")]
