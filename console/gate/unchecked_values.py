@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from console.detection.detectors.rules.stated import (
     find_name_left_out,
     has_no_capitals,
@@ -82,7 +80,7 @@ def explain_unchecked_lines(tables: Iterable[str | None]) -> str | None:
 
     An action that changes no data needs no line. Return None if a table settles the action, or if there is none.
     """
-    read = [RequirementTable.from_dict(orjson.loads(table)) for table in tables if table is not None]
+    read = [table for stored in tables if (table := RequirementTable.from_json(stored)) is not None]
     return UNCHECKED if read and all(table.is_unchecked for table in read) else None
 
 

@@ -16,12 +16,12 @@ from console.errors import Refused
 from console.language import _
 from console.review import decision_details
 from console.review.decision_details import Escalation
-from console.review.line_corrections import list_corrected, read_table
 from console.review.presentation import Block, Flag, Presentation, ShownStep, checkpoint_presentation
 from console.review.resolution import feedback_to_agent, get_action_status, has_begun_undecided
 from console.runs import current_decisions, run_checkpoints, run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, pending_checkpoint
+from console.trajectory.requirements import RequirementTable
 from storage import tables
 from storage.queue import Claim, KeptDraft, Queue
 
@@ -104,9 +104,10 @@ def build_review_view(
             run, claim.kind, has_begun=has_begun_undecided(session, claim.trajectory_id, claim.step)
         ),
     )
-    table = read_table(verdict) if visibility.explanation and visibility.highlights else None
+    is_shown = visibility.explanation and visibility.highlights
+    table = RequirementTable.from_json(verdict.requirements) if verdict and is_shown else None
     if table is not None:
-        corrected = list_corrected(session, claim.item_id, reviewer)
+        corrected = _list_corrected(session, claim.item_id, reviewer)
         presentation = replace(presentation, requirements=table, corrected=corrected)
     open_ = unblinded or not run.blind
     earlier = _earlier(session, run, claim, reviewer, unblinded=open_) if visibility.earlier else []
@@ -114,6 +115,15 @@ def build_review_view(
     return ReviewView(
         claim, checkpoint, presentation, tuple(earlier), draft, *_notes(session, run, claim, reviewer, open_)
     )
+
+
+def _list_corrected(session: Session, item_id: int, reviewer: str) -> frozenset[str]:
+    """Return the keys of the lines of this item that the reviewer has corrected."""
+    correction = tables.LineCorrection
+    statement = select(correction.line_key).where(
+        correction.item_id == item_id, correction.reviewer == reviewer, col(correction.withdrawn_ms).is_(None)
+    )
+    return frozenset(session.exec(statement))
 
 
 def build_bare_view(run: tables.Run, claim: Claim, draft: KeptDraft) -> ReviewView:

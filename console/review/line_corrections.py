@@ -26,13 +26,6 @@ from storage.tables import DecisionKind
 _KEY_CHARS = 16
 
 
-def read_table(verdict: tables.Verdict | None) -> RequirementTable | None:
-    """Return the requirement table of a verdict, or None if the verdict has no table."""
-    if verdict is None or not verdict.requirements:
-        return None
-    return RequirementTable.from_dict(orjson.loads(verdict.requirements))
-
-
 def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> RequirementTable | None:
     """Return the table of a record's first critical action, preferably of the routing detector, or None."""
     verdict = tables.Verdict
@@ -42,21 +35,13 @@ def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> 
         .where(col(verdict.requirements).is_not(None))
         .order_by(col(verdict.step), col(verdict.detector) != (run.detector or ""), col(verdict.id))
     )
-    return read_table(session.exec(statement.limit(1)).first())
+    found = session.exec(statement.limit(1)).first()
+    return RequirementTable.from_json(found.requirements) if found else None
 
 
 def key_of(line: Line) -> str:
     """Return the key of a line in corrections and on pages: a digest of its kind, its binding and its value."""
     return hashlib.sha256(orjson.dumps(line.key)).hexdigest()[:_KEY_CHARS]
-
-
-def list_corrected(session: Session, item_id: int, reviewer: str) -> frozenset[str]:
-    """Return the keys of the lines of this item that the reviewer has corrected."""
-    correction = tables.LineCorrection
-    statement = select(correction.line_key).where(
-        correction.item_id == item_id, correction.reviewer == reviewer, col(correction.withdrawn_ms).is_(None)
-    )
-    return frozenset(session.exec(statement))
 
 
 def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, now_ms: int) -> bool:
@@ -77,7 +62,7 @@ def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, n
         before.withdrawn_ms = now_ms
         return False
     verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
-    table = read_table(verdict)
+    table = RequirementTable.from_json(verdict.requirements) if verdict else None
     line = next((line for line in table.lines if key_of(line) == key), None) if table else None
     if verdict is None or line is None:
         raise BadInput(_("The verdict no longer has this line. Reload the page."))

@@ -279,20 +279,14 @@ def _names_switch(name: str, value: str, text: str) -> bool:
 
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_LETTERS, _WORD_PARTS = re.compile(rf"[^\W_{_UNSPACED}]{{2}}"), re.compile(rf"[^\W{_UNSPACED}]{{2}}")
+_LETTERS, WORD_PARTS = re.compile(rf"[^\W_{_UNSPACED}]{{2}}"), re.compile(rf"[^\W{_UNSPACED}]{{2}}")
 """Two characters of a word; a script without blanks between words has no such pair."""
-
-
-def is_within_word(text: str, start: int, end: int) -> bool:
-    """Return whether a letter or digit continues a word of text[start:end] before or after it."""
-    pairs = (text[at - 1 : at + 1] for at in (start, end) if at)
-    return any(map(_WORD_PARTS.fullmatch, pairs))
 
 
 def _contains_words(bare: str, text: str) -> bool:
     """Return whether the text contains these words without an adjacent letter or digit."""
     at = text.find(bare) if bare else -1
-    joined = (_LETTERS if "_" in bare else _WORD_PARTS).fullmatch
+    joined = (_LETTERS if "_" in bare else WORD_PARTS).fullmatch
     while at >= 0:
         end = at + len(bare)
         if not (joined(text[at - 1 : at + 1] if at else "") or joined(text[end - 1 : end + 1])):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import Record, objects
 from console.runs.importers.parts.rewards import RESULT_FIELDS, list_doubts, read_result
 from console.runs.importers.records import Entry, Found, Importer, LeftOut, Progress
@@ -54,15 +54,15 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         outcome, gold = read_result(fields)
         rest = {name: value for name, value in trajectory.extra.items() if name not in told}
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
-    given = plain_object(fields.get("extra"))
+    given = fields.get("extra") or {}
     kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
-    kept += list_doubts(fields)
-    steps = plain_list(fields.get("steps"))
+    kept += list_doubts(fields) if told else []
+    steps = fields["steps"]
     calls = [act for step in steps if isinstance(act := step.get("action"), dict)]
     if any("arguments" not in call and call.keys() - _CALL for call in calls):
         kept.append("field of a call that is none of name and arguments")
     if named := {one: None for step in trajectory.steps if step.extra for one in step.extra}:
-        known = {name for step in steps for name in plain_object(step.get("extra"))}
+        known = {name for step in steps for name in step.get("extra") or {}}
         kept += [f"field {name} of a step (kept in extra)" for name in named if name not in known]
     return trajectory, {what: LeftOut(record.line, 1) for what in kept}
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import orjson
+
 from console.errors import BadInput
 from console.trajectory.checkpoints import Checkpoint
 
@@ -158,6 +160,11 @@ class RequirementTable:
             return cls(lines, int(record["dropped"]), dict(record["ranks"]), bool(record["harmless"]), changed)
         except (KeyError, TypeError, ValueError) as broken:
             raise BadInput(f"the requirement table of a verdict cannot be read ({broken}). Detect again") from broken
+
+    @classmethod
+    def from_json(cls, stored: str | None) -> RequirementTable | None:
+        """Parse the stored table of a verdict; return None if the verdict has no table."""
+        return cls.from_dict(orjson.loads(stored)) if stored else None
 
 
 def text_at(checkpoint: Checkpoint, place: QuotePlace, step: int | None) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from console.detection.detectors.rules import (
@@ -24,8 +24,7 @@ from console.detection.detectors.rules import (
     tool_calls,
 )
 from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line
-from console.detection.detectors.rules.stated import recipient_replaced, runs_code
-from console.detection.detectors.rules.table import list_requirements
+from console.detection.detectors.rules.stated import list_call_lines, recipient_replaced, runs_code
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
 from console.environments.evidence import Evidence, evidence_of
@@ -33,7 +32,7 @@ from console.trajectory.call_values import leaves
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
 from console.trajectory.provenance import Source
-from console.trajectory.requirements import Standing, verify
+from console.trajectory.requirements import Line, Standing, verify
 from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
 
@@ -235,7 +234,7 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     checks = {name: check for name, (_, check, applies) in CHECKS.items() if applies(evidence)}
     found = {name: finding for name, check in checks.items() if (finding := check(evidence))}
     weighed = {name: CHECKS[name][0] * finding.strength for name, finding in found.items()}
-    lines = list_requirements(evidence, {name: finding.line for name, finding in found.items() if finding.line})
+    lines = _list_requirements(evidence, {name: finding.line for name, finding in found.items() if finding.line})
     replies = [act.step for act in evidence.acts if act.talks and act.step <= len(checkpoint.steps)]
     table = verify(checkpoint, lines, replies=replies, ranks=weighed, harmless=_is_harmless(evidence))
     steps = (call.step for call in evidence.tool_calls if call.effects & CHANGING and call.step < evidence.pending.step)
@@ -244,7 +243,7 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     order = sorted(found, key=lambda name: (name not in rules, -weighed[name]))
     said = _arguments([(found[name], name in rules) for name in order if name in rules or weighed[name] > 0])
     rationale = "\n".join(said) or explain_table(table, evidence.pending.step)
-    unchecked = [] if rules else tool_calls.name_unchecked(evidence, rationale)
+    unchecked = tool_calls.name_unchecked(evidence, rationale) if evidence.pending_calls and not rules else []
     return Verdict(
         score=table.score,
         rationale="\n".join([rationale, *unchecked]),
@@ -253,6 +252,17 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
             TABLE: table.to_dict(),
         },
     )
+
+
+def _list_requirements(evidence: Evidence, broken: Mapping[str, Line]) -> list[Line]:
+    """Return the lines of a checkpoint, not yet verified: the broken lines of the checks, by check, and all others."""
+    lines = [replace(line, rule=name) for name, line in broken.items()]
+    lines += shopping.list_purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.buys else ()
+    kinds = {line.requirement.kind for line in lines}
+    lines += answers.list_answer_lines(evidence, kinds) if evidence.reading else ()
+    lines += household.list_done(evidence, kinds) if evidence.checkpoint.environment == "alfworld" else ()
+    lines += list_call_lines(evidence) if evidence.pending_calls else ()
+    return lines
 
 
 def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:

@@ -1,8 +1,9 @@
-"""Checks of an answer to a question: whether the pages that the agent read support the answer."""
+"""Checks of an answer to a question, and its requirement line: whether the pages that were read support the answer."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 
 from console.detection.detectors.rules.finding import (
     PATTERNS,
@@ -11,12 +12,14 @@ from console.detection.detectors.rules.finding import (
     one_line,
     quote_action,
     quote_request,
+    quote_result,
     quote_user,
     quoted,
 )
 from console.environments.evidence import Evidence
 from console.environments.hotpotqa.reading import Reading, is_said, normalise_words
-from console.trajectory.requirements import Line, RequirementKind
+from console.trajectory.requirements import Line, Requirement, RequirementKind, Standing
+from console.trajectory.requirements.sentences import ANSWER, FORM
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -181,7 +184,7 @@ def many_searches(evidence: Evidence) -> Finding | None:
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
 
-def is_on_a_page(evidence: Evidence) -> bool:
+def _is_on_a_page(evidence: Evidence) -> bool:
     """Return whether a page could contain the answer; a yes or no, or a choice of the question, needs no page."""
     return _answered(evidence) is not None
 
@@ -216,3 +219,21 @@ def _is_choice(given: str, evidence: Evidence) -> bool:
     listed = f"{answer}and " in question or f" and{answer}" in question
     which = bool(re.search(r" (?:which|who|what|whose) ", question))
     return " or " in question or answer in question.partition(" between ")[2] or (listed and which)
+
+
+def list_answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterator[Line]:
+    """Yield a line on whether a page contains the answer; no check knows whether the answer is right."""
+    reading = evidence.reading
+    if reading is None or RequirementKind.QUESTION in broken or not normalise_words(reading.answer):
+        return
+    question = quote_request(evidence)
+    asked = Requirement(RequirementKind.QUESTION, "answer", question.text, question)
+    if not _is_on_a_page(evidence):
+        yield Line(asked, Standing.CANNOT_TELL, rule=FORM)
+        return
+    first = reading.saying[0].step if reading.saying else len(evidence.acts) + 1
+    # The last page before the answer is the likelier source of a word that several pages contain.
+    quotes = (quote_result(evidence, reading.answer, act.step) for act in reversed(evidence.acts) if act.step >= first)
+    shown = next((quote for quote in quotes if quote.end > 0), None)
+    standing = Standing.CANNOT_TELL if reading.saying else Standing.NOT_SHOWN
+    yield Line(asked, standing, shown, ANSWER if shown or not reading.saying else FORM)

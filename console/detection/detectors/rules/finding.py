@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from console.environments.evidence import Evidence
 from console.environments.webshop.purchase import EXACT, LEFT_OUT, PRICE_SHOWN
-from console.trajectory.provenance import is_within_word
+from console.trajectory.provenance import WORD_PARTS
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
 from console.trajectory.strict_yaml import Pattern, read_data
 from console.trajectory.terms import Term, lowered, mentions
@@ -79,14 +79,19 @@ def quote_result(evidence: Evidence, text: str, step: int) -> Quote:
 def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:
     wanted = text.strip()
     plain, at = lowered(whole), whole.find(wanted, start) if wanted else -1
-    if wanted and (at < 0 or is_within_word(plain, at, at + len(wanted))):
+    if wanted and (at < 0 or _is_within_word(plain, at, at + len(wanted))):
         # `lowered` keeps each character's position.
         places = (match.start() for match in re.finditer(re.escape(lowered(wanted)), plain[start:]))
         apart = (
-            place + start for place in places if not is_within_word(plain, place + start, place + start + len(wanted))
+            place + start for place in places if not _is_within_word(plain, place + start, place + start + len(wanted))
         )
         at = next(apart, -1 if len(wanted) <= _SHORT else plain.find(lowered(wanted), start))
     return Quote(whole[at : at + len(wanted)], at, at + len(wanted), place, step) if at >= 0 else None
+
+
+def _is_within_word(text: str, start: int, end: int) -> bool:
+    """Return whether a letter or digit continues a word of text[start:end] before or after it."""
+    return any(WORD_PARTS.fullmatch(text[at - 1 : at + 1]) for at in (start, end) if at)
 
 
 _SHORT = 3

@@ -1,9 +1,10 @@
-"""Checks of a purchase: its price, options and page against the user's request."""
+"""Checks of a purchase, and its requirement lines: price, options and page against the user's request."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from console.detection.detectors.rules.finding import (
     MONEY,
@@ -19,9 +20,20 @@ from console.detection.detectors.rules.finding import (
     terms_of_option,
 )
 from console.environments.evidence import WORDS, Evidence, TermState
-from console.environments.webshop.purchase import BUYS, EXACT, GENERIC, Choice
-from console.trajectory.requirements import Line, Quote, RequirementKind
-from console.trajectory.terms import FUNCTION_WORDS, Term, TermKind, lowered
+from console.environments.webshop.purchase import BUYS, COLOUR_GROUP, EXACT, GENERIC, OPTIONS_SHOWN, Choice
+from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
+from console.trajectory.requirements.sentences import OTHER_NUMBER, PRODUCT, TITLE
+from console.trajectory.terms import (
+    COLOURS,
+    FUNCTION_WORDS,
+    Term,
+    TermKind,
+    lowered,
+    mentions,
+    occurrences,
+    singular,
+    words,
+)
 
 _MOST_WORDS = 5
 _COMPLETING = PATTERNS["shopping.completing"]
@@ -156,11 +168,11 @@ def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
     told = [term for term, state in evidence.states.items() if state is not TermState.MISSING]
     starts, ends = {term.start for term in told}, {term.end for term in told}
     found = [(start, end) for start, end in found if not (start - 1 in ends and end + 1 in starts)]
-    found = [(start, end) for start, end in found if not is_tail(start, end, evidence)]
-    return [text[slice(*complete_phrase(start, end, evidence))] for start, end in found]
+    found = [(start, end) for start, end in found if not _is_tail(start, end, evidence)]
+    return [text[slice(*_complete_phrase(start, end, evidence))] for start, end in found]
 
 
-def is_tail(start: int, end: int, evidence: Evidence) -> bool:
+def _is_tail(start: int, end: int, evidence: Evidence) -> bool:
     """Return whether [start, end) is a word after one that the product's pages contain (`room` of `living room`)."""
     text = evidence.checkpoint.instruction
     before = re.search(r"([^\W\d_]{3,})[ -]$", text[:start])
@@ -173,7 +185,7 @@ def is_tail(start: int, end: int, evidence: Evidence) -> bool:
     )
 
 
-def complete_phrase(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+def _complete_phrase(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
     """Return [start, end) of a phrase, extended by a general noun after it and a qualifying word before it."""
     text = evidence.checkpoint.instruction
     after = _COMPLETING.match(text, end) or _PURPOSE.match(text, end)
@@ -191,3 +203,195 @@ def _whole(term: Term, evidence: Evidence) -> str:
     """Return the term as the instruction writes it, with the rest of a hyphenated word (`5-shelf`)."""
     after = re.match(r"-[a-z]+", evidence.checkpoint.instruction[term.end :])
     return term.text + (after[0] if after else "")
+
+
+_MOST_TERMS = 16
+_KINDS = {
+    TermKind.NAME: RequirementKind.THING,
+    TermKind.WORD: RequirementKind.THING,
+    TermKind.DATE: RequirementKind.DATE,
+    TermKind.ID: RequirementKind.ID,
+    TermKind.PRICE: RequirementKind.AMOUNT,
+    TermKind.NUMBER: RequirementKind.AMOUNT,
+    TermKind.QUANTITY: RequirementKind.AMOUNT,
+    TermKind.SIZE: RequirementKind.OPTION,
+}
+
+
+def list_purchase_lines(evidence: Evidence, found: Sequence[Quote]) -> Iterator[Line]:
+    """Yield the lines of a purchase: the price, the chosen options and the terms that `found` does not quote."""
+    shown = evidence.purchase
+    if shown is None:
+        return
+    for term in evidence.terms:
+        if term.kind is TermKind.PRICE_MAX and shown.high <= float(term.value):
+            asked = _of_term(RequirementKind.LIMIT, "price", term, evidence)
+            yield Line(asked, Standing.MET, quote_price(shown.high, evidence))
+    told = {term for term in evidence.states if any(_is_within(term, quote) for quote in found)}
+    for choice in shown.choices:
+        if choice.chosen and choice.chosen == choice.asked:
+            said = terms_of_option(choice.chosen, evidence)
+            for quote in dict.fromkeys(quote_beside(term, said, evidence) for term in said):
+                asked = Requirement(RequirementKind.OPTION, choice.name, quote.text, quote)
+                yield Line(asked, Standing.MET, quote_option(choice.chosen, evidence), PRODUCT)
+                told |= {term for term in evidence.states if _is_within(term, quote)}
+    for group in _group_terms([term for term in list(evidence.states)[:_MOST_TERMS] if term not in told], evidence):
+        yield from _product_lines(group, evidence)
+
+
+def _group_terms(stated: Sequence[Term], evidence: Evidence) -> Iterator[list[Term]]:
+    """Yield the terms in the order of the request, with adjacent terms of the same state in one list."""
+    text, group = evidence.checkpoint.instruction, list[Term]()
+    for term in sorted(stated, key=lambda term: term.start):
+        last = group[-1] if group else None
+        joins = last and text[last.end : term.start] in _ADJACENT and evidence.states[last] is evidence.states[term]
+        if group and not joins:
+            yield group
+        group = [*group, term] if joins else [term]
+    if group:
+        yield group
+
+
+_ADJACENT = frozenset({" ", "-"})
+
+
+def _product_lines(group: Sequence[Term], evidence: Evidence) -> Iterator[Line]:
+    """Yield one line for a phrase of the request, or one line per term if the product's pages separate the terms."""
+    start, end = group[0].start, max(term.end for term in group)
+    state = evidence.states[group[0]]
+    if state is TermState.FOUND and all(term.kind is TermKind.WORD for term in group):
+        # One word of a phrase says too little: "open" of "open toe".
+        start, end = _whole_phrase(group, start, end, evidence)
+    elif state is TermState.MISSING and group[-1].kind is TermKind.WORD:
+        start, end = _complete_phrase(start, end, evidence)
+    text = evidence.checkpoint.instruction[start:end]
+    is_one = (start, end) == (group[0].start, group[0].end)
+    whole = group[0]
+    if not is_one:
+        whole = replace(whole, kind=TermKind.WORD, value=lowered(text), text=text, start=start, end=end)
+    kind = next((_KINDS.get(term.kind) for term in group if term.kind not in EXACT), None) or RequirementKind.ATTRIBUTE
+    asked = _of_term(kind, "product", whole, evidence)
+    if state is TermState.MISSING:
+        if group[-1].kind is TermKind.WORD and _is_tail(start, end, evidence):
+            return
+        other = _other_number(text, evidence)
+        yield Line(asked, Standing.NOT_SHOWN, other, OTHER_NUMBER if other else PRODUCT)
+    elif state is TermState.OFFERED:
+        option = _option_in_words(group, evidence)
+        if option:
+            yield Line(asked, Standing.CANNOT_TELL, quote_option(option, evidence), PRODUCT)
+    elif shown := _seen(whole, evidence) or (None if is_one else _seen_in_one_line(text, evidence)):
+        is_other = _is_chosen_otherwise(group, evidence)
+        yield Line(asked, *((Standing.CANNOT_TELL, shown, TITLE) if is_other else (Standing.MET, shown, PRODUCT)))
+    else:
+        for term in (term for term in group if term.kind is not TermKind.WORD):
+            if shown := _seen(term, evidence):
+                yield Line(_of_term(kind, "product", term, evidence), Standing.MET, shown, PRODUCT)
+
+
+def _is_chosen_otherwise(group: Sequence[Term], evidence: Evidence) -> bool:
+    """Return whether the agent left out an option that is a term of the group, or chose a colour that no term names."""
+    for choice in evidence.purchase.choices if evidence.purchase else ():
+        is_other = choice.chosen and not any(mentions(term, lowered(choice.chosen)) for term in group)
+        for term in group if is_other else ():
+            own = {*words(term.text)}
+            offered = any({*words(option)} == own for option in choice.options)
+            if offered or (COLOURS & own and COLOUR_GROUP.search(choice.name)):
+                return True
+    return False
+
+
+_COUNTED = re.compile(r"\s*(\d[\d.,]*)[ -]?([^\W\d_]+)\s*")
+_MEASURED = re.compile(r"(?<![\w.,])(\d[\d.]*)\W{0,3}(?:w|h|l|d)?\s?[x×*]\s?(\d[\d.]*)(?!\w*[\d])", re.IGNORECASE)
+
+
+def _other_number(text: str, evidence: Evidence) -> Quote | None:
+    """Return the last quote on the product's pages of another number of the same thing, or None.
+
+    Examples are "4 Pack" for "12 pack", and "52x84" for "55 x 45".
+    """
+    asked, measured = _COUNTED.fullmatch(text), _MEASURED.search(text)
+    if evidence.purchase is None or not (asked or measured):
+        return None
+    same = _MEASURED if asked is None else re.compile(rf"(?<![\w.,])(\d[\d.,]*)[ -]?{re.escape(asked[2])}(?!\w)", re.I)
+    own = asked.groups()[:1] if asked else measured.groups() if measured else ()
+    for act in (act for act in reversed(evidence.acts) if act.step in evidence.purchase.steps):
+        for found in same.finditer(act.observation[:50_000]):
+            if found.groups() != own:
+                return Quote(found[0], *found.span(), QuotePlace.OBSERVATION, act.step)
+    return None
+
+
+_WORD_BEFORE, _WORD_AFTER = re.compile(r"([\w'’]+)[ -]$"), re.compile(r"^[ -]([\w'’]+)")
+
+
+def _whole_phrase(group: Sequence[Term], start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+    """Return [start, end) extended by the words beside it, up to a term that the product must match exactly.
+
+    A phrase of several words is not extended by other terms.
+    """
+    text = evidence.checkpoint.instruction
+    apart = [term for term in evidence.states if term not in group and (group[1:] or term.kind is not TermKind.WORD)]
+    taken = {at for term in apart for at in range(term.start, term.end)}
+    while (before := _WORD_BEFORE.search(text[:start])) and _is_telling(before[1]) and before.start(1) not in taken:
+        start = before.start(1)
+    while (after := _WORD_AFTER.search(text[end:])) and _is_telling(after[1]) and end + after.start(1) not in taken:
+        end += after.end()
+    return start, end
+
+
+def _is_telling(word: str) -> bool:
+    return lowered(word) not in FUNCTION_WORDS and lowered(word) not in GENERIC
+
+
+def _option_in_words(group: Sequence[Term], evidence: Evidence) -> str:
+    """Return an offered option that mentions a term and has no other words than the request, or ""."""
+    asked = set(words(evidence.checkpoint.instruction)) | {"pack", "1"}
+    choices = evidence.purchase.choices if evidence.purchase else ()
+    offered = (option for choice in choices for option in choice.options if set(words(option)) <= asked)
+    return next((option for option in offered if mentions(group[0], lowered(option))), "")
+
+
+_SPAN = 80
+
+
+def _seen_in_one_line(text: str, evidence: Evidence) -> Quote | None:
+    """Return the shortest part of a line of the product's pages that has every word of a phrase, or None."""
+    wanted = set(words(text))
+    for act in reversed(evidence.acts):
+        if not wanted or evidence.purchase is None or act.step not in evidence.purchase.steps:
+            continue
+        for row in re.finditer(r"[^\n\[\]]+", act.observation[:50_000]):
+            places = [(singular(word[0]), *word.span()) for word in re.finditer(r"[\w'’]+", lowered(row[0]))]
+            places = [place for place in places if place[0] in wanted]
+            for at, (_, low, _) in enumerate(places):
+                for to, (_, _, high) in enumerate(places[at:], at + 1):
+                    if high - low <= _SPAN and {word for word, _, _ in places[at:to]} == wanted:
+                        start, end = row.start() + low, row.start() + high
+                        return Quote(act.observation[start:end], start, end, QuotePlace.OBSERVATION, act.step)
+    return None
+
+
+def _is_within(term: Term, quote: Quote) -> bool:
+    return quote.place is QuotePlace.REQUEST and quote.start <= term.start and term.end <= quote.end
+
+
+def _of_term(kind: RequirementKind, about: str, term: Term, evidence: Evidence) -> Requirement:
+    return Requirement(kind, about, term.text, quote_term(term, evidence))
+
+
+def _seen(term: Term, evidence: Evidence) -> Quote | None:
+    """Return the last quote of a term on the product's pages or in a chosen option, or None if they reword it."""
+    shown = evidence.purchase
+    if shown is None:
+        return None
+    asked = lowered(evidence.checkpoint.instruction.strip())
+    for act in (act for act in reversed(evidence.acts) if act.step in shown.steps):
+        text = act.observation[:50_000]
+        hidden = lowered(text).find(asked)
+        apart = [(hidden, hidden + len(asked)), *(row.span() for row in OPTIONS_SHOWN.finditer(text))]
+        for start, end in occurrences(term, text)[:8]:
+            if not any(0 <= low <= start < high for low, high in apart):
+                return Quote(text[start:end], start, end, QuotePlace.OBSERVATION, act.step)
+    chosen = (choice.chosen for choice in shown.choices if mentions(term, lowered(choice.chosen)))
+    return next((quote_option(option, evidence) for option in chosen), None)

@@ -22,13 +22,13 @@ from console.detection.detectors.rules.finding import (
     quote_user,
 )
 from console.environments.evidence import Evidence
-from console.environments.tool_use import COMMAND, TracedCall, is_place
+from console.environments.tool_use import COMMAND, TracedCall, find_requests, is_place
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, Effect, Kind
 from console.trajectory.provenance import Argument, Source, is_switch
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
-from console.trajectory.requirements.sentences import CALLS, REPEATED
+from console.trajectory.requirements.sentences import ASKED, CALLS, REPEATED
 from console.trajectory.terms import lowered
 
 KINDS = {
@@ -159,7 +159,29 @@ def each_once(values: Sequence[StatedValue]) -> list[StatedValue]:
     return [one for at, one in enumerate(values) if not any(same_value(one.anchor, by.anchor) for by in values[:at])]
 
 
-def values_passed(evidence: Evidence) -> Iterator[Line]:
+def list_call_lines(evidence: Evidence) -> Iterator[Line]:
+    """Yield the lines of the values that the pending calls pass, and of the user's words for their effects."""
+    yield from _values_passed(evidence)
+    for call in evidence.pending_calls:
+        if call.effects & CHANGING and not runs_code(call):
+            yield from _permission(call, evidence)
+
+
+def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
+    """Yield the line with the user's own words for a call's effect, if the user wrote a known word for it."""
+    shown = quote_action(evidence, call.call.name)
+    found: list[tuple[int, Quote]] = []
+    for place, step, whole, start in evidence.user_texts:
+        for rank, low, high in find_requests(call.call, call.effects, whole[start:]):
+            if not is_excluding(lowered(whole[max(0, start + low - 40) : start + low]), words=True):
+                found.append((rank, Quote(whole[start + low : start + high], start + low, start + high, place, step)))
+    if found:
+        quote = min(found, key=lambda one: one[0])[1]
+        asked = Requirement(RequirementKind.PERMISSION, call.call.name, quote.text, quote)
+        yield Line(asked, Standing.MET, shown, ASKED)
+
+
+def _values_passed(evidence: Evidence) -> Iterator[Line]:
     """Yield a line for each argument that the user stated, and for each stated value that the call does not pass.
 
     Of a call that runs code, only files, folders and addresses are compared.

@@ -9,8 +9,9 @@ from console.cli import run_command
 from console.database import now_ms, reading, writing
 from console.detection import batch
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.review.line_corrections import key_of, read_table, toggle_correction
+from console.review.line_corrections import key_of, toggle_correction
 from console.runs import ingest
+from console.trajectory.requirements import RequirementTable
 from storage import tables
 from tests.fakes.endpoint import serving
 from tests.fakes.requirement_filler import Told, telling
@@ -33,7 +34,7 @@ def corrected(tmp_path, monkeypatch):
         batch.detect("kettles", ["requirements"], asking=ModelOptions(model="gpt-4o-mini"))
     with reading() as session:
         item = session.exec(select(tables.Item)).first()
-        line = read_table(session.get(tables.Verdict, item.verdict_id)).lines[0]
+        line = RequirementTable.from_json(session.get(tables.Verdict, item.verdict_id).requirements).lines[0]
     with writing() as session:
         toggle_correction(session, item.id, key_of(line), "ada", now_ms())
 
