@@ -155,7 +155,7 @@ def _notes(
     if run.study_id is not None:
         return (), None
     found = decision_details.list_notes(session, claim.item_id, reviewer, everything=everything)
-    return tuple(found), decision_details.list_escalations(session, [claim.item_id]).get(claim.item_id)
+    return tuple(found), decision_details.list_escalations(session, [claim.item_id], reviewer).get(claim.item_id)
 
 
 def get_visibility(run: tables.Run) -> Visibility:

@@ -293,15 +293,18 @@ MAX_NOTE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """The escalation of an item: its author, its addressee (empty if no colleague is named) and its note."""
+    """The escalation of an item for a reader: its author, its addressee (empty if no colleague is named), its note."""
 
     author: str
     addressee: str = ""
     text: str = ""
+    reader: str = ""
 
     @property
     def badge(self) -> str:
         """The escalation as a short label."""
+        if self.addressee and self.addressee == self.reader:
+            return _("{author} escalated this item to you").format(author=self.author)
         if self.addressee:
             return _("{author} escalated this item to {name}").format(author=self.author, name=self.addressee)
         return _("{author} escalated this item").format(author=self.author)
@@ -368,12 +371,12 @@ def list_notes(session: Session, item_id: int, reader: str, *, everything: bool)
     return session.exec(_NOTES if everything else _NOTES_FOR_ONE, params=given).all()
 
 
-def list_escalations(session: Session, item_ids: Sequence[int]) -> dict[int, Escalation]:
+def list_escalations(session: Session, item_ids: Sequence[int], reader: str) -> dict[int, Escalation]:
     """Return the latest current escalation of each of these items by item id; omit items without an escalation."""
     if not item_ids:
         return {}
     rows = session.exec(_ESCALATIONS, params={"items": list(item_ids)})
-    return {item: Escalation(who, to or "", text or "") for item, who, to, text in rows}
+    return {item: Escalation(who, to or "", text or "", reader) for item, who, to, text in rows}
 
 
 def list_colleagues(session: Session, reviewer: str) -> list[str]:

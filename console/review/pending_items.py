@@ -155,7 +155,7 @@ def list_pending_items(
         replace(row, score=None, rationale=None, is_hidden=row.item.verdict_id is not None)
         if row.item.run_id in hiding
         else row
-        for row in _items(session, [*offered, *unread])
+        for row in _items(session, [*offered, *unread], reviewer)
     ]
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
     held = _own(session, ids, reviewer, SlotStatus.CLAIMED, true())
@@ -359,7 +359,7 @@ def _fresh_rows(
     return [_Row(*row) for row in session.execute(ordered, {"at_ms": at_ms})]
 
 
-def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
+def _items(session: Session, rows: list[_Row], reviewer: str) -> list[PendingItem]:
     """Return the rows as pending items with all displayed data, in the same order."""
     item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
     ids = [row.id for row in rows]
@@ -371,7 +371,7 @@ def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
         .where(col(item.id).in_(ids))
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
-    escalated = list_escalations(session, ids)
+    escalated = list_escalations(session, ids, reviewer)
     assigned = list_assignees(session, ids)
     return [
         PendingItem(item, key, asked, score, why, OfferOrder(row.turn), escalated.get(row.id), assigned.get(row.id))

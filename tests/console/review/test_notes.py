@@ -19,7 +19,7 @@ def shop(tmp_path, data_dir):
     ingest.import_file(write_log(tmp_path / "log.jsonl", purchase(0, wrong=True)), "shop", "auto", lambda _: None)
     batch.detect("shop", ["rules"])
     with writing() as session:
-        for name in ("Ada", "Ben"):
+        for name in ("Ada", "Ben", "Cleo"):
             add_person(session, name, [Role.REVIEWER], now_ms())
 
 
@@ -43,12 +43,14 @@ def view(reviewer, unblinded=False):
 def test_a_hand_over_carries_name_note_and_badge(shop):
     pass_on(note="Is 89.5 really over?", addressee="ben")
     seen = view("Ben")
-    assert seen.escalation.badge == "Ada escalated this item to Ben"
+    assert seen.escalation.badge == "Ada escalated this item to you"
     assert [(note.author, note.text) for note in seen.notes] == [("Ada", "Is 89.5 really over?")]
     with reading() as session:
         (row,) = list_pending_items(session, [runs.get(session, "shop")], "Ben").offered
+        others = decision_details.list_escalations(session, [seen.claim.item_id], "Cleo")
         answers = list_current_decisions(session, seen.claim.item_id)
-    assert row.escalation.badge == "Ada escalated this item to Ben"
+    assert others[seen.claim.item_id].badge == "Ada escalated this item to Ben"
+    assert row.escalation.badge == "Ada escalated this item to you"
     assert resolve_decisions(answers, "click[Buy Now]").feedback == ""
 
 
@@ -72,6 +74,6 @@ def test_a_note_goes_with_a_hand_over_to_somebody_who_is_there(shop):
     with pytest.raises(BadInput, match="for escalations only"):
         decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("reject", note="x"), now_ms())
     with reading() as session:
-        assert decision_details.list_colleagues(session, "Ada") == ["Ben"]
+        assert decision_details.list_colleagues(session, "Ada") == ["Ben", "Cleo"]
     with writing() as session, pytest.raises(Unknown):
         decision_details.add_note(session, claim.item_id, "Ada", "x", now_ms(), addressee="nobody here")
