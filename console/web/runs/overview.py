@@ -121,8 +121,7 @@ def _success(run: tables.Run, found: Overview) -> None:
     if len(found.solved) < 2:
         first = found.solved[0]
         unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
-        about = "about " if found.sample.stated else ""
-        st.markdown(f"Trial {first.trial}: **{about}{first.tasks:,} of {found.tasks:,}** tasks solved.{unaided}")
+        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {counted(found.tasks, 'task')}** solved.{unaided}")
         if archive:
             st.caption(_RECORDED)
         return
@@ -169,8 +168,5 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
 
 
 def _bar(label: str, count: int, css: str, widest: int) -> str:
-    share = min(1.0, count / widest)
-    return (
-        f'<div class="{plain(css)}"><dt>{plain(label)}</dt>'
-        f'<dd><i style="--share:{share:.4f}"></i><b>{count:,}</b></dd></div>'
-    )
+    bar = f'<i style="--share:{min(1.0, count / widest):.4f}"></i>' if count else ""
+    return f'<div class="{plain(css)}"><dt>{plain(label)}</dt><dd>{bar}<b>{count:,}</b></dd></div>'

@@ -79,7 +79,7 @@ def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words,
     assert "<b>Not covered by the budget:</b> 1 item, oldest of all" in words(at)
     assert "<b>Not covered by the budget:</b> 1 item" in words(at)
     assert "No inspections used yet" in words(at)
-    assert "Trial 0: **2 of 6** tasks solved." in words(at)
+    assert "Trial 0: **2 of 6 tasks** solved." in words(at)
     assert "<dt>solved</dt>" in words(at)
     assert "All trials of this run ended before any review here" in words(at)
     with reading() as session:

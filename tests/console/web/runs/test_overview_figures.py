@@ -113,7 +113,9 @@ def _bars(flows, sql):
     html = loop_html(flows)
     for trial, part in enumerate(html.split("<h3>")[1:]):
         assert part.startswith(f"Trial {trial}</h3>")
-        found = dict(re.findall(r"<dt>([^<]+)</dt><dd><i[^>]*></i><b>([\d,]+)</b>", part))
+        found = dict(re.findall(r"<dt>([^<]+)</dt><dd>(?:<i[^>]*></i>)?<b>([\d,]+)</b>", part))
+        # A count of zero has no bar, not even a thin one.
+        assert "></i><b>0</b>" not in part
         yield from ((f"{trial} {name}", int(count), sql(BARS[name], trial)) for name, count in found.items())
         missing = BARS.keys() - found.keys()
         yield from ((f"{trial} no bar of {name}", 0, sql(BARS[name], trial)) for name in missing)
