@@ -137,7 +137,7 @@ def _say_good(reports: list[FileReport], ignored: list[str]) -> None:
             if good:
                 say(sentence)
     if ignored:
-        say(f"Not imported: {counted(len(ignored), 'document')}, such as {', '.join(ignored[-5:])}.")
+        say(ingest.describe_documents(ignored))
         say("To import a document as a log, give the path of its file.")
 
 

@@ -77,8 +77,7 @@ def count_person(session: Session, name: str) -> Erasure:
     }
     for noun, table in _OWNED.items():
         gone[noun] = _count(session, table, table.person_id == (known.id if known else None))
-    quoted = col(tables.Policy.text).contains(written, autoescape=True)
-    named = _count(session, tables.Policy, quoted)
+    named = _count(session, tables.Policy, col(tables.Policy.text).contains(written, autoescape=True))
     stays = [
         f"Decisions with feedback ({decisions}) stay under a pseudonym, because figures and the audit log need them.",
         "The kind and the time of each event stay in the audit log.",

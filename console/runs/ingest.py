@@ -132,20 +132,23 @@ def import_files(
 ) -> list[FileReport]:
     """Import a file, or each file in an archive, and return the reports; `label` is the file's displayed name."""
     label = label or str(path)
+    documents: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            files = list(plain_files(path, Path(folder), label))
+            files = list(plain_files(path, Path(folder), label, documents))
         except UnreadableFile as broken:
             return [FileReport(path=label, rejected=[{"line": broken.line, "reason": broken.reason}])]
         if not files:
             what = "folder" if path.is_dir() else "archive"
-            reason = f"The {what} is empty. Name a file, or a {what} with files."
+            holds = f"contains only documents, such as {documents[-1]}" if documents else "is empty"
+            reason = f"The {what} {holds}. Name a file, or a {what} with logs."
             return [FileReport(path=label, rejected=[{"line": None, "reason": reason}])]
         reports = []
         for name, plain in files:
             report = import_file(plain, run_name, format, progress, choice)
             report.path = name
             reports.append(report)
+    reports[0].documents = documents
     return reports
 
 
@@ -238,16 +241,20 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
         rest = len(report.patterns) - _PATTERNS
         decided += [(True, f"  marked as critical: {shown}{f' and {rest} more' if rest > 0 else ''}")]
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
+    notes += [(True, f"  {describe_documents(report.documents)}")] if report.documents else []
     return [(True, said), (True, became), *account, *decided, *lost, *notes]
 
 
+def describe_documents(names: Sequence[str]) -> str:
+    """Return a sentence on the documents beside logs, which are not imported."""
+    return f"Not imported: {counted(len(names), 'document')}, such as {', '.join(names[-5:])}."
+
+
 def _counted(what: str, one: LeftOut) -> str:
-    """Return a phrase on the parts left out, such as `12 parts of type input_audio left out: line 4 and others`."""
+    """Return a phrase such as `12 parts of type audio left out: line 4 and others`; kept parts are not left out."""
     noun, _, rest = what.partition(" ")
-    several = one.count > 1
-    return (
-        f"{one.count} {noun}{'s' if several else ''} {rest} left out: line {one.line}{' and others' if several else ''}"
-    )
+    plural, others = ("s", " and others") if one.count > 1 else ("", "")
+    return f"{one.count} {noun}{plural} {rest}{'' if ' kept ' in what else ' left out'}: line {one.line}{others}"
 
 
 def _patterns(run_name: str) -> list[str]:

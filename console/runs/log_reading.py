@@ -63,6 +63,8 @@ class FileReport:
     coverage: Coverage | None = None
     patterns: list[str] = field(default_factory=list)
     """The patterns of critical actions that the import added to the run."""
+    documents: list[str] = field(default_factory=list)
+    """The documents, such as a README, beside this log in its archive."""
     secrets: int = 0
     """Number of places with a masked key, token or password."""
     fault: str = ""
@@ -72,7 +74,7 @@ class FileReport:
         """Return the report in the format of `trajectory import --json`."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
-        later = {name: told.pop(name) for name in ("extended", "fault", "secrets", "patterns")}
+        later = {name: told.pop(name) for name in ("extended", "fault", "secrets", "patterns", "documents")}
         coverage = self.coverage.to_dict() if self.coverage else None
         report: dict[str, Any] = _encodable(told | {"left_out": left_out, **later, "coverage": coverage})
         return report

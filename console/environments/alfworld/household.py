@@ -27,8 +27,7 @@ class HouseholdCatalogue:
 
 def _kinds(text: str) -> frozenset[str]:
     words = text.split()
-    members = [_kinds(_CATALOGUE.groups[word]) if word.isupper() else {word} for word in words]
-    return frozenset().union(*members)
+    return frozenset().union(*[_kinds(_CATALOGUE.groups[word]) if word.isupper() else {word} for word in words])
 
 
 _CATALOGUE = read_data(files(__package__) / "catalogue.yaml", HouseholdCatalogue)

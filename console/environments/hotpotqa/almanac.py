@@ -163,8 +163,7 @@ def almanac() -> Almanac:
         novel = f"{entity.name} (novel)"
         if entity.kind.name == "film" and novel in entities:
             entity.facts["novel"] = novel
-    by_kind = {name: [entities[title] for title in found] for name, found in titles.items()}
-    return Almanac(entities, by_kind)
+    return Almanac(entities, {name: [entities[title] for title in found] for name, found in titles.items()})
 
 
 def read_number(fact: str) -> int:

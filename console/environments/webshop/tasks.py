@@ -173,8 +173,7 @@ def has_attribute(product: Product, attribute: str) -> bool:
     """Return whether the product has the attribute or a similar attribute, or its page contains the attribute."""
     if _alike(attribute, product.attributes):
         return True
-    page = " ".join([product.title, *product.features, product.description]).lower()
-    return attribute in page
+    return attribute in " ".join([product.title, *product.features, product.description]).lower()
 
 
 def type_factor(wanted: Product, bought: Product) -> float:

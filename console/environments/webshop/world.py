@@ -213,8 +213,7 @@ def _ranked(asked: tuple[str, ...]) -> tuple[str, ...]:
     most = min(MOST_RESULTS, int(np.count_nonzero(scores)))
     if not most:
         return ()
-    least = np.partition(scores, -most)[-most]
-    candidates = np.flatnonzero(scores >= least)
+    candidates = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
     order = np.argsort(-scores[candidates], kind="stable")[:most]
     return tuple(asins[row] for row in candidates[order])
 

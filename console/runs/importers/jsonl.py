@@ -55,7 +55,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         rest = {name: value for name, value in trajectory.extra.items() if name not in told}
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
     given = fields.get("extra") or {}
-    kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
+    kept = [f"field {name} of a record kept in extra" for name in trajectory.extra if name not in given]
     kept += list_doubts(fields) if told else []
     steps = fields["steps"]
     calls = [act for step in steps if isinstance(act := step.get("action"), dict)]
@@ -63,7 +63,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         kept.append("field of a call that is none of name and arguments")
     if named := {one: None for step in trajectory.steps if step.extra for one in step.extra}:
         known = {name for step in steps for name in step.get("extra") or {}}
-        kept += [f"field {name} of a step (kept in extra)" for name in named if name not in known]
+        kept += [f"field {name} of a step kept in extra" for name in named if name not in known]
     return trajectory, {what: LeftOut(record.line, 1) for what in kept}
 
 

@@ -156,6 +156,7 @@ class FileImported(BaseModel):
     pictures: int
     decisions: int = Field(description="Decisions made elsewhere, as recorded in the log.")
     left_out: list[NotUnderstood]
+    documents: list[str] = Field([], description="Documents beside the log in its archive, which are not imported.")
 
 
 class Imported(BaseModel):

@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+import zipfile
 
 import pytest
 
@@ -124,6 +125,31 @@ def test_a_folder_and_an_archive_with_a_readme_are_no_error(tmp_path, capsys):
         document = json.loads(capsys.readouterr().out)
         assert document["imported"] == 1
         assert [one["path"].rpartition("/")[2] for one in document["files"]] == ["a.jsonl"]
+        named = [*document["ignored"], *document["files"][0]["documents"]]
+        assert [name.rpartition("logs/")[2] for name in named] == ["README.md"]
+
+
+def test_the_documents_of_an_archive_are_named(tmp_path, capsys):
+    log, packed = record(), tmp_path / "logs.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("notes.md", "user: cancel my order")
+        archive.writestr("a.jsonl", log)
+    assert run_command(["trajectory", "import", str(packed), "--run", "docs"]) == 0
+    assert f"Not imported: 1 document, such as {packed}/notes.md." in capsys.readouterr().out
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("notes.md", "user: cancel my order")
+    assert run_command(["trajectory", "import", str(packed), "--run", "docs"]) == 2
+    assert f"The archive contains only documents, such as {packed}/notes.md." in capsys.readouterr().err
+
+
+def test_a_kept_value_is_not_called_left_out(tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    log.write_text(record(label="aligned", success=False, remark="late"))
+    assert run_command(["trajectory", "import", str(log), "--run", "kept"]) == 0
+    said = capsys.readouterr().out
+    assert "  1 value of success kept but not used (contradicts label): line 1\n" in said
+    assert "  1 field remark of a record kept in extra: line 1\n" in said
+    assert "left out" not in said
 
 
 def test_the_documents_of_a_folder_are_named_with_their_number(tmp_path, capsys):

@@ -193,10 +193,13 @@ _TOO_LARGE = f"The file unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split
 _BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, tarfile.TarError, RuntimeError)
 
 
-def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
+def plain_files(
+    path: Path, folder: Path, label: str = "", documents: list[str] | None = None, depth: int = 0
+) -> Iterator[tuple[str, Path]]:
     """Yield (label, path) of the file, or of each file in an archive; raise UnreadableFile on failure.
 
-    Write unpacked files with their names to `folder`, and unpack nested archives to a depth of three.
+    Write unpacked files with their names to `folder`, and unpack nested archives to a depth of three. Skip documents in
+    archives, and add their labels to `documents`.
     """
     label = label or str(path)
     if path.is_dir():
@@ -217,8 +220,10 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
         raise
     except _BROKEN as broken:
         raise UnreadableFile(label, _LOCKED if "password" in str(broken) else _DAMAGED) from broken
-    for name, member in _joined_events(members, inner):
-        yield from plain_files(member, inner, f"{label}/{name}" if name else label, depth + 1)
+    if documents is not None:
+        documents += (f"{label}/{name}" for name, _ in members if is_document(name))
+    for name, member in _joined_events((one for one in members if not is_document(one[0])), inner):
+        yield from plain_files(member, inner, f"{label}/{name}" if name else label, documents, depth + 1)
 
 
 def is_event_file(path: Path) -> bool:
@@ -305,8 +310,7 @@ def is_document(name: str) -> bool:
 
 
 def _is_shown(name: str) -> bool:
-    hidden = any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
-    return not hidden and not is_document(name)
+    return not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:

@@ -38,8 +38,7 @@ def label_success(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcom
 
 def grade_reward(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) of a reward by the rule of tau-bench: success for 1, failure from 0 to below 1."""
-    is_on_scale = reward is not None and 0 <= reward <= 1 + _CLOSE
-    return label_success(_is_success(reward) if reward is not None and is_on_scale else None, gold)
+    return label_success(_is_success(reward) if reward is not None and 0 <= reward <= 1 + _CLOSE else None, gold)
 
 
 def _is_success(reward: float) -> bool:
@@ -47,7 +46,7 @@ def _is_success(reward: float) -> bool:
 
 
 SCALED = ("reward", "score")
-UNCLEAR = "value of {} (neither success nor failure, kept)"
+UNCLEAR = "value of {} kept but not used (neither success nor failure)"
 _SUCCESS = ("success", "correct", "is_correct", "passed", "resolved", "is_resolved", "task_success", "goal_success")
 RESULT_FIELDS = ("label", *_SUCCESS, *SCALED)
 """The result fields of a record, most reliable first."""
@@ -74,8 +73,8 @@ def list_doubts(fields: Mapping[str, Any], scaled: Collection[str] = ()) -> list
     usable = {name: one for name, one in told.items() if one is not None and name not in scaled}
     if not usable:
         return [UNCLEAR.format(name) for name in told]
-    counts = next(iter(usable))
-    return [f"value of {name} (contradicts {counts}, kept)" for name in usable if usable[name] is not usable[counts]]
+    first, told = next(iter(usable.items()))
+    return [f"value of {name} kept but not used (contradicts {first})" for name in usable if usable[name] is not told]
 
 
 def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:

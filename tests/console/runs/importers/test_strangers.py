@@ -114,7 +114,7 @@ def test_only_a_clear_result_is_a_success_or_a_failure(read, values, outcomes):
     assert [one.outcome for one in found] == outcomes
     assert [one.gold.get(name) for one in found] == told
     unclear = sum(value is not None and one == "finished" for one, value in zip(outcomes, told, strict=True))
-    named = report.left_out.get(f"value of {name} (neither success nor failure, kept)")
+    named = report.left_out.get(f"value of {name} kept but not used (neither success nor failure)")
     assert (named.count if named else 0) == unclear
 
 
@@ -167,9 +167,9 @@ def test_roles_in_capitals_and_of_other_benchmarks_are_roles(read):
 @pytest.mark.parametrize(
     ("fields", "outcome", "named"),
     [
-        ({"label": "aligned", "success": False}, "succeeded", "success (contradicts label, kept)"),
-        ({"label": "misaligned", "reward": 1}, "failed", "reward (contradicts label, kept)"),
-        ({"success": True, "resolved": "no"}, "succeeded", "resolved (contradicts success, kept)"),
+        ({"label": "aligned", "success": False}, "succeeded", "success kept but not used (contradicts label)"),
+        ({"label": "misaligned", "reward": 1}, "failed", "reward kept but not used (contradicts label)"),
+        ({"success": True, "resolved": "no"}, "succeeded", "resolved kept but not used (contradicts success)"),
         ({"label": "aligned", "success": True}, "succeeded", ""),
     ],
 )
@@ -188,4 +188,6 @@ def test_results_that_contradict_each_other_are_named(read, shape, fields, outco
 def test_a_reward_outside_the_scale_of_tau_bench_is_no_result(read, reward, outcome):
     report, (one,) = read({"task_id": 3, "reward": reward, "info": {}, "traj": [ASKED, CALL]})
     assert (one.outcome, one.gold["reward"]) == (outcome, reward)
-    assert ("value of reward (neither success nor failure, kept)" in report.left_out) == (outcome == "finished")
+    assert ("value of reward kept but not used (neither success nor failure)" in report.left_out) == (
+        outcome == "finished"
+    )

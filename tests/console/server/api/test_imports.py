@@ -30,6 +30,7 @@ def test_a_log_is_imported_and_known_the_second_time(admin, log):
                 "pictures": 0,
                 "decisions": 0,
                 "left_out": [],
+                "documents": [],
             }
         ],
         "imported": 2,

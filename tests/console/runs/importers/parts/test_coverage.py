@@ -135,7 +135,7 @@ def test_a_canonical_file_accounts_for_itself(report):
     assert told.coverage.summary().startswith("1 call of 1, ")
     assert told.coverage.kept >= len(SAID)
     assert told.coverage.explained == len(WORDS + "I pay." + 'pay({"n":1})' + SEEN)
-    assert "field remark of a step (kept in extra)" in told.left_out
+    assert "field remark of a step kept in extra" in told.left_out
 
 
 def test_json_lines_whose_records_hold_a_list_of_a_wrapper_s_name_are_read(tmp_path, data_dir):
