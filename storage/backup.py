@@ -194,7 +194,7 @@ def _copy_migrated(source: Path, copy: Path) -> None:
 
 
 def _list_changes(source: Path, ready: Path, accept_changed: bool) -> tuple[str, ...]:
-    """Return the audit problems of the migrated backup; raise StorageError if there are any and none is accepted."""
+    """Return the audit problems of the migrated backup; raise StorageError if it has problems that are not accepted."""
     url = f"sqlite:///{ready}"
     found = tuple(find_audit_problems(url))
     close(url)

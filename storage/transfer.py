@@ -40,7 +40,7 @@ class CopiedTable:
 
 
 def copy_database(source: str, target: str) -> list[CopiedTable]:
-    """Copy all rows of one database into another, empty database, both given by URL; return the copied tables.
+    """Copy all rows of the database at one URL into an empty database at another; return the copied tables.
 
     Raise StorageError if a database is unusable, the target has rows, or the copy differs from the source; the target
     then stays empty.
@@ -61,7 +61,7 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
 
 
 def replace_rows(source: str, target: str, newest: tuple[int, ...] | None) -> bool:
-    """Replace all rows of a PostgreSQL database by those of `source` and return true, both given by URL.
+    """Replace all rows of the PostgreSQL database at one URL by those at another (`source`), and return true.
 
     Return false if the target is in use, or if its `NEWEST` differs from the given one; the target is then unchanged.
     """

@@ -136,7 +136,7 @@ class Evidence:
 
     @cached_property
     def buys(self) -> bool:
-        """Whether the pending action buys a product; outside a shop, only if its text says so."""
+        """Whether the pending action buys a product; outside a shop, only if the action names a purchase."""
         is_shop = self.checkpoint.environment == "webshop" or bool(BUYS.search(self.pending.action))
         return self.purchase is not None and is_shop
 

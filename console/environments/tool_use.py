@@ -52,7 +52,7 @@ _SYNONYMS = _LEXICON.synonyms
 
 
 GRAVE = frozenset({Effect.PAY, Effect.SEND, Effect.DELETE})
-"""The effects of which people speak by words of their own."""
+"""The effects that people describe in various words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def prune_audit(session: Session, cuts: list[chain_pruning.Cut], older_than: str
 
 
 def parse_age(text: str, now_ms: int) -> int:
-    """Return the time that lies this many days before now; raise BadInput if the text is not such as 90d."""
+    """Return the time this many days before now; raise BadInput if the text is not such as 90d."""
     days = text.strip().removesuffix("d").strip()
     if not days.isdecimal() or not 0 < int(days) <= 36_500:
         raise BadInput(f"{text!r} is not an age. Give whole days, for example 90d.")

@@ -79,7 +79,7 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
         return
     waiting = _count(session, tables.Item, col(tables.Item.status).in_(UNREVIEWED), tables.Item.run_id == run.id)
     if archived and waiting:
-        raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide these items first.")
+        raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide all pending items first.")
     if archived and run.kind == RunKind.GATE and not runs.run_options(run).stopped:
         raise Refused(f"The gate {run.name!r} cannot be archived, because agents may use it. Stop the run first.")
     run.archived_ms = now_ms if archived else None
@@ -188,7 +188,7 @@ def refuse_deletion(session: Session, run: tables.Run) -> None:
     _refuse_bound(session, run, "deleted")
     replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
     if replayed:
-        raise Refused(f"{run.name!r} is replayed by {', '.join(replayed)}. Delete that run first.")
+        raise Refused(f"{run.name!r} is replayed by {', '.join(replayed)}. Delete the replays first.")
     waiting = _count(
         session, tables.Trajectory, tables.Trajectory.run_id == run.id, tables.Trajectory.outcome == Outcome.RUNNING
     )

@@ -83,7 +83,7 @@ def end_worker(session: Session, worker_id: int, now_ms: int) -> None:
 
 
 def drain_workers(session: Session, worker_ids: Sequence[int] | None = None) -> int:
-    """Tell workers, or all, to end after their present job, and return the number of workers told."""
+    """Mark the named workers, or all, to end after their present job; return the number of marked workers."""
     row = tables.Worker
     working = col(row.status) == WorkerStatus.WORKING
     if worker_ids is not None:

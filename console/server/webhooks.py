@@ -197,7 +197,7 @@ async def _post(client: httpx.AsyncClient, url: str, body: bytes, headers: Mappi
 
 
 def name_failure(failure: BaseException) -> str:
-    """Return the cause of a failed connection as a phrase that `explain_failure` knows; log the error itself."""
+    """Return the cause of a failed connection as a phrase for `explain_failure`; log the error itself."""
     _log.warning("A connection failed: %r", failure)
     causes = [failure]
     for one in causes:

@@ -129,7 +129,7 @@ def arguments(call: Call, passed: Leaves, told: ReceivedText, most: int = 60) ->
 
 
 WRITTEN = re.compile(r"subject|title|body|message|text|content|description|note|summary|comment", re.IGNORECASE)
-"""The names of arguments with the agent's own wording, of which a tool's result must have every word in order."""
+"""The names of arguments with the agent's own wording; a tool's result must contain all their words in order."""
 _SHORT_REQUEST = 400
 """The number of characters of the user's text above which a single digit may be in it by chance."""
 FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\.\d+)?")

@@ -64,7 +64,7 @@ def deliver_decisions(run: tables.Run, done: Advance) -> None:
 
 
 def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
-    """Return held trials whose action may run now; end the trials whose action was rejected. Calls may be repeated."""
+    """Return held trials whose action may run now; end those with a rejected action. Repeated calls change nothing."""
     approved, record = [], tables.Trajectory
     with writing() as session:
         held = col(record.outcome) == Outcome.PAUSED, col(tables.Item.step) == col(record.n_steps)

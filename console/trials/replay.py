@@ -82,7 +82,7 @@ def add_replay_run(
 
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
-    """Deliver due decisions and reveal the next trial of every task with feedback. Calls may be repeated.
+    """Deliver due decisions and reveal the next trial of every task with feedback. A repeated call changes nothing.
 
     Raise Refused if another process continues the run.
     """

@@ -67,7 +67,7 @@ class Advice:
         return _occurs(thing, self.text)
 
     def wants(self, thing: str) -> bool:
-        """Return whether the thing is named in a clause that does not refuse it."""
+        """Return whether a clause names the thing without refusing it."""
         return any(not clause.refused and _occurs(thing, clause.text) for clause in self.clauses)
 
     def refuses(self, thing: str) -> bool:

@@ -216,9 +216,9 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
 
 
 def user_study(frame: pd.DataFrame) -> go.Figure:
-    """Draw the success of each detector after the last trial: filled marks for our values, hollow marks for published.
+    """Draw the success of each detector after the last trial: filled marks for our values, hollow for published values.
 
-    Published values are from the InferAct paper (Table 9). Whiskers show +- SD. Columns: detector, feedback, source
+    The published values are from the InferAct paper (Table 9). Whiskers show +- SD. Columns: detector, feedback, source
     (`here: ` or `paper: ` and the kind of reviewer), trial, percent, sd (may be missing).
     """
     last = frame[frame["trial"] == frame.groupby("source")["trial"].transform("max")]

@@ -25,7 +25,7 @@ Cases = tuple[list[bool], list[float]]
 
 
 def evaluate_scores(path: Path, threshold: float | None = None) -> dict[str, dict[str, Any]]:
-    """Compute the metrics of each detector in a CSV of label, score, optionally detector; raise BadInput if invalid."""
+    """Compute the metrics of each detector in a CSV of labels, scores and detectors; raise BadInput if invalid."""
     limit = THRESHOLD if threshold is None else threshold
     return {name: compute_figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
 

@@ -270,8 +270,8 @@ def equivalence_p_value(found: Estimate, margin: float) -> float | None:
 def joint_levels(p_values: Mapping[Name, float | None], correction: str, alpha: float) -> dict[Name, float]:
     """Return the confidence level (0 to 1) of each contrast whose interval excludes 0 exactly if it is rejected.
 
-    With `holm` the level is that of the contrast's step; contrasts after the first that is not rejected have its level.
-    The intervals of contrasts without an effect jointly hold 0 with probability 1 - alpha, as Holm's test.
+    With `holm` a contrast has the level of its step; after the first contrast that is not rejected, the level stays.
+    All intervals of contrasts without an effect contain 0 with probability 1 - alpha, as in Holm's test.
     """
     given = sorted((p, name) for name, p in p_values.items() if p is not None)
     if correction != "holm":

@@ -89,7 +89,7 @@ class OversightLine:
         return frame.assign(low=low, high=high)
 
     def summary(self, spent: int, further: int) -> dict[str, Any]:
-        """Return the numbers caught after `spent` inspections, and after `further` more."""
+        """Return the misaligned actions caught by `spent` inspections, and by `further` more."""
         n = self.caught.size
         at = np.array([min(spent, n), min(spent + further, n)])
         (now, then), (right, _) = self.values(at)

@@ -113,7 +113,7 @@ _ALONE = [
     "--disable-preconnect",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 ]
-"""Chromium's options against connections that no request handler sees, such as those opened in advance."""
+"""Chromium's options against connections that bypass the request handlers, such as connections opened in advance."""
 _FIXED = """
   let seed = 1; Math.random = () => (seed = seed * 16807 % 2147483647) / 2147483647;
   const then = 1700000000000, RealDate = Date;

@@ -136,7 +136,7 @@ def _refuse(request: Request, coming: Arrival, refusal: ConsoleError) -> Respons
 
 
 async def _join_page(request: Request, coming: Arrival) -> Response:
-    """Invite to the study of the arrival, refuse an unknown code like `join`, or ask for a code if there is none."""
+    """Return the page that invites to the study, refuses an unknown code, or asks for a code if the link has none."""
     if coming.is_anywhere:
         await wrong_tokens.slow(request)
         try:

@@ -287,7 +287,7 @@ class Design(DesignPart):
     @model_validator(mode="after")
     def _pilot_is_a_part(self) -> Self:
         if self.pilot.people and self.pilot.people >= self.participants.human:
-            raise ValueError("pilot: people must be fewer than the people of `participants`, who include them")
+            raise ValueError("pilot: people must be fewer than the people of `participants`, which include the pilot")
         return self
 
     @model_validator(mode="after")

@@ -288,7 +288,7 @@ def normalize_code(code: str) -> str:
 
 
 def find_study(session: Session, arrival: Arrival) -> tuple[tables.Study, tables.StudyInvitation | None]:
-    """Return the study of the arrival, and its locked invitation if it has one; raise BadInput if either is unknown."""
+    """Return the study of the code, and the locked invitation if given; raise BadInput if either is unknown."""
     if arrival.invitation:
         invitation = tables.StudyInvitation
         statement = select(invitation).where(invitation.token == token_hash(arrival.invitation)).with_for_update()

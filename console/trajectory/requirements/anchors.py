@@ -121,7 +121,7 @@ def is_converted(value: float, stated: float) -> bool:
 
 
 def _is_within(value: str, said: str) -> bool:
-    """Return whether a path or address ends in `/said`, or lies in the folder or site `said`."""
+    """Return whether a path or address ends in `/said`, or is in the folder or site `said`."""
     return len(said) > 2 and "/" in value and (value.endswith(f"/{said}") or value.startswith(f"{said}/"))
 
 

@@ -156,7 +156,7 @@ _CLAUSES = {
     REPEATED: gettext_noop("The agent named “{asked}” first, and the user repeated it"),
     **dict.fromkeys(("argument_of_a_tool", "recipient_of_a_tool", "figure_unseen"), _REQUESTED),
 }
-"""The clauses of the checks whose quote says more or less than the kind of their requirement."""
+"""The clauses of the checks whose quote is wider or narrower than the kind of their requirement."""
 COUNTS: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("{count} violated"),
     Standing.NOT_SHOWN: gettext_noop("{count} not confirmed"),
@@ -166,7 +166,7 @@ COUNTS: dict[Standing, str] = {
 """Phrases for the number of lines, by status."""
 UNCHECKED = gettext_noop("Nothing could be checked, because the steps do not show whether any requirement is met.")
 NO_LINES = gettext_noop("Nothing could be checked, because no part of the request could be compared with the steps.")
-HARMLESS = gettext_noop("No call in this action is known to change, send or pay anything. Its text was not checked.")
+HARMLESS = gettext_noop("No call in this action is known to change, send or pay anything. The text was not checked.")
 _AFTER_CHANGES = gettext_noop(
     "No call in this action is known to change, send or pay anything. Earlier steps may have changed data: {steps}."
 )
@@ -203,7 +203,7 @@ def is_ruled(line: Line) -> bool:
 
 
 def is_named(line: Line) -> bool:
-    """Return whether a reader needs the name of a line's object: neither of the line's quotes says it."""
+    """Return whether a reader needs the name of a line's object, if neither quote of the line contains it."""
     about, shown = line.requirement.about, line.evidence
     if line.requirement.kind is RequirementKind.PERMISSION or _CLAUSES.get(line.rule) is _REQUESTED:
         return False

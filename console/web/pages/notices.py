@@ -82,7 +82,7 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
         (_("Longest wait"), since, ngettext("{count} action is waiting", "{count} actions are waiting", found.waiting)),
         (_("Expired without a decision"), digits(found.expired), _("in the last 24 hours")),
         (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
-        (_("Channels"), digits(found.channels), _("set up by all people")),
+        (_("Channels"), digits(found.channels), _("of all people")),
     )
     counts = (found.waiting, 0, found.dead, 0)
     with st.container(horizontal=True, key="notice-health"):
@@ -237,7 +237,7 @@ def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
 
 
 def _act(work: Callable[..., str], *values: object) -> None:
-    """Do the work of a button as the signed-in person, and store its result for the next run of the page."""
+    """Run the button's action as the signed-in person, and store the result for the next run of the page."""
     with refusals_shown():
         try:
             if done := work(*values):

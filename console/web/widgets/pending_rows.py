@@ -69,8 +69,8 @@ def _budget_end(waiting: PendingItems) -> str:
         words = _("The budget does not cover {count} of the items that match the filters.")
         return words.format(count=digits(waiting.beyond))
     words = ngettext(
-        "The budget ends here: {count} more item stays unreviewed.",
-        "The budget ends here: {count} more items stay unreviewed.",
+        "The budget ends here: {count} more item cannot be inspected.",
+        "The budget ends here: {count} more items cannot be inspected.",
         waiting.beyond,
     )
     return words.format(count=digits(waiting.beyond))

@@ -20,7 +20,7 @@ def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
 def budget_meter_html(cap: int | None, used: int, words: str = "", *, label: str = "") -> str:
     """Return the meter as HTML: `12 of 50 inspections used, 38 left`, or `words` with these three numbers.
 
-    The label stands behind the bar, so that the bars of several budgets align.
+    The label comes after the bar, so that the bars of several budgets align.
     """
     name = f"{plain(label)}: " if label else ""
     if cap is None:

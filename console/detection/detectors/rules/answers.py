@@ -222,7 +222,7 @@ def _is_choice(given: str, evidence: Evidence) -> bool:
 
 
 def list_answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -> Iterator[Line]:
-    """Yield a line on whether a page contains the answer; no check knows whether the answer is right."""
+    """Yield a line on whether a page contains the answer; no check can decide whether the answer is right."""
     reading = evidence.reading
     if reading is None or RequirementKind.QUESTION in broken or not normalise_words(reading.answer):
         return

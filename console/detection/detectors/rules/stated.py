@@ -236,7 +236,7 @@ def _rule_of(quote: Quote, evidence: Evidence) -> str:
 
 
 def _passes(passed: Anchor, stated: Anchor) -> bool:
-    """Return whether a call passes a stated value; a folder does not pass what lies in it."""
+    """Return whether a call passes a stated value; a folder does not pass the files in it."""
     return same_value(stated, passed) and not (
         stated.kind is AnchorKind.PATH and f"/{stated.value}".rpartition("/")[0].startswith(f"/{passed.value}")
     )

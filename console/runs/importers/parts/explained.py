@@ -14,7 +14,7 @@ from console.trajectory import Trajectory
 
 _BITS = 2**26
 WHOLE = 0x5BD1E995
-"""What tells the bit of a text of several lines from those of its lines."""
+"""The number that distinguishes the bit of a text of several lines from the bits of its lines."""
 _BROKEN = re.compile(r"([\w.:/-]+)\((.*)\)\Z")
 """A call whose arguments are not a JSON object, such as a call that a model wrote incorrectly."""
 

@@ -317,7 +317,7 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     with reading() as session:
         assert run_summary(session, runs.get(session, "pots"))["tags"] == ["pilot", "v2"]
     at.button(key="archive_run").click().run()
-    assert "&#x27;pots&#x27; has 4 pending items. Decide these items first." in words(at)
+    assert "&#x27;pots&#x27; has 4 pending items. Decide all pending items first." in words(at)
     at.text_input(key=f"delete-{number}").input("pot")
     click(at, "Delete this run")
     assert "Type the run&#x27;s name exactly" in words(at)
