@@ -133,7 +133,7 @@ def is_handled_before(value: str, evidence: Evidence) -> bool:
 
 
 def list_stated(evidence: Evidence) -> list[StatedValue]:
-    """Return the values in all texts of the user, those that the first message repeats only once."""
+    """Return the values in all texts of the user, with repetitions."""
     found: list[StatedValue] = []
     for place, step, whole, start in evidence.user_texts:
         for anchor in read_anchors(whole[start:]):
@@ -148,8 +148,6 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             quote = Quote(whole[low:high], low, high, place, step)
             own = bool(_OWN.search(before))
             names = anchor.kind is AnchorKind.NUMBER and not money and bool(_NAMES.search(before))
-            if place is QuotePlace.POLICY and any(same_value(one.anchor, anchor) for one in found):
-                continue
             found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names))
     return found
 
