@@ -129,7 +129,8 @@ def list_payments(
         raise BadInput(f"--upload {upload} needs the platform's list of ids and a file. Add --ids FILE --out FILE.")
     known = ids_in(read_text_file(ids)) if ids else []
     with reading() as session:
-        frame = payments(session, lifecycle.get(session, name), known)
+        study = lifecycle.get(session, name)
+        frame = payments(session, study, known)
     if out is not None:
         uploads = {"approve": approvals, "bonus": bonuses}
         text = uploads[upload](frame, known).encode() if upload else as_csv(frame)

@@ -203,7 +203,8 @@ def _others(session: Session, routing: tables.Verdict | None, visibility: Visibi
 def _brief(session: Session, claim: Claim, record: Trajectory) -> Brief:
     row = session.get(tables.Trajectory, claim.trajectory_id)
     task = session.get(tables.Task, row.task_id) if row else None
-    return brief_of(record.environment, {**record.gold, **orjson.loads(task.gold if task else "{}")})
+    gold = {**record.gold, **orjson.loads(task.gold if task else "{}")}
+    return brief_of(record.environment, gold)
 
 
 def list_actions(checkpoint: Checkpoint) -> tuple[str, ...]:
@@ -262,7 +263,8 @@ def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Deci
     if item is None:
         return []
     decision = tables.Decision
-    return session.exec(current_decisions().where(decision.item_id == item.id).order_by(col(decision.id))).all()
+    statement = current_decisions().where(decision.item_id == item.id).order_by(col(decision.id))
+    return session.exec(statement).all()
 
 
 PENDING = "pending_extra"

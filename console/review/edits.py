@@ -140,7 +140,8 @@ def is_keyworded(action: str) -> bool:
 
 
 def _bracketed_call(text: str, like: Written) -> Written:
-    found = _BRACKETED.fullmatch(text.strip().removeprefix(">").strip())
+    whole = text.strip().removeprefix(">").strip()
+    found = _BRACKETED.fullmatch(whole)
     if found is None:
         begun = _NAME.match(text)
         at = len(text.rstrip()) if begun and begun["opening"] == "[" else 0

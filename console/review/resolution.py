@@ -223,7 +223,8 @@ def _describe_halted(run: tables.Run, item: tables.Item) -> str:
 def _describe_escalation(session: Session, row: tables.Decision) -> str:
     note = session.exec(select(tables.Note).where(tables.Note.decision_id == row.id)).first()
     if note and note.addressee:
-        return _("Escalated to {name}. Any other reviewer may claim the item too.").format(name=note.addressee)
+        marked = _("Escalated to {name}. Any other reviewer may claim the item too.")
+        return marked.format(name=note.addressee)
     return _("Escalated. Any other reviewer may claim the item.")
 
 

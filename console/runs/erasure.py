@@ -77,7 +77,8 @@ def count_person(session: Session, name: str) -> Erasure:
     }
     for noun, table in _OWNED.items():
         gone[noun] = _count(session, table, table.person_id == (known.id if known else None))
-    named = _count(session, tables.Policy, col(tables.Policy.text).contains(written, autoescape=True))
+    quoted = col(tables.Policy.text).contains(written, autoescape=True)
+    named = _count(session, tables.Policy, quoted)
     stays = [
         f"Decisions with feedback ({decisions}) stay under a pseudonym, because figures and the audit log need them.",
         "The kind and the time of each event stay in the audit log.",

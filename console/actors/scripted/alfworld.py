@@ -58,7 +58,8 @@ def move(view: ActorView) -> Move:
 def plan(reflection: Reflection) -> str:
     """Write the plan after a rejection: other places, another object, or a step that the Actor omitted."""
     task, household = parse_task(reflection.instruction), observe_household(reflection.steps)
-    notices = Random(f"plan {reflection.instruction} {len(reflection.memory)}").random() < 0.4
+    rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
+    notices = rng.random() < 0.4
     action = reflection.rejected_action.split()
     if task is None:
         return "I did not understand the task."

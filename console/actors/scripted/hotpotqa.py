@@ -224,7 +224,8 @@ def _last_guess(question: ParsedQuestion, pages: Sequence[OpenedPage], care: Rea
     if question.compares and len(opened) > 1:
         return _compared(question, opened[-2:], care)
     known = [*question.entities, *(page.searched for page in opened)]
-    return _pick(_find(opened[-1], question.relations, question.form, known, care), opened[-1], known, care)
+    best = _find(opened[-1], question.relations, question.form, known, care)
+    return _pick(best, opened[-1], known, care)
 
 
 CALL = re.compile(r"^\s*(?P<name>\w+)\[(?P<argument>.*)\]\s*$", re.DOTALL)

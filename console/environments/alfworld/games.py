@@ -129,4 +129,5 @@ def _start(path: str) -> Any:
             "ALFWorld's own games need alfworld and textworld. Install make and g++, then run: "
             "pip install 'inferact-console[alfworld]'"
         ) from missing
-    return textworld.start(path, textworld.EnvInfos(won=True, command_templates=True), wrappers=[demangler()])
+    wanted = textworld.EnvInfos(won=True, command_templates=True)
+    return textworld.start(path, wanted, wrappers=[demangler()])

@@ -27,7 +27,8 @@ class HouseholdCatalogue:
 
 def _kinds(text: str) -> frozenset[str]:
     words = text.split()
-    return frozenset().union(*[_kinds(_CATALOGUE.groups[word]) if word.isupper() else {word} for word in words])
+    members = [_kinds(_CATALOGUE.groups[word]) if word.isupper() else {word} for word in words]
+    return frozenset().union(*members)
 
 
 _CATALOGUE = read_data(files(__package__) / "catalogue.yaml", HouseholdCatalogue)

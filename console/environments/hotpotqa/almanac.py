@@ -163,7 +163,8 @@ def almanac() -> Almanac:
         novel = f"{entity.name} (novel)"
         if entity.kind.name == "film" and novel in entities:
             entity.facts["novel"] = novel
-    return Almanac(entities, {name: [entities[title] for title in found] for name, found in titles.items()})
+    by_kind = {name: [entities[title] for title in found] for name, found in titles.items()}
+    return Almanac(entities, by_kind)
 
 
 def read_number(fact: str) -> int:

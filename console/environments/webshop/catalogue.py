@@ -146,7 +146,8 @@ def _first(kind: ProductKind, rng: Random) -> ProductDraft:
 
 
 def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
-    kept = sorted(rng.sample(range(len(values)), rng.randint(max(3, len(values) // 2), min(len(values), 7))))
+    count = rng.randint(max(3, len(values) // 2), min(len(values), 7))
+    kept = sorted(rng.sample(range(len(values)), count))
     return tuple(values[index] for index in kept)
 
 

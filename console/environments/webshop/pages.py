@@ -67,7 +67,8 @@ class Element:
     @property
     def text(self) -> str:
         """The visible text, with single blanks."""
-        return " ".join(" ".join([one if isinstance(one, str) else one.text for one in self.children]).split())
+        parts = [one if isinstance(one, str) else one.text for one in self.children]
+        return " ".join(" ".join(parts).split())
 
     def find_all(self, tag: str = "", *, css: str = "", id: str = "") -> list[Element]:
         """Return the elements below with this tag, class and id, in order."""

@@ -173,7 +173,8 @@ def has_attribute(product: Product, attribute: str) -> bool:
     """Return whether the product has the attribute or a similar attribute, or its page contains the attribute."""
     if _alike(attribute, product.attributes):
         return True
-    return attribute in " ".join([product.title, *product.features, product.description]).lower()
+    page = " ".join([product.title, *product.features, product.description]).lower()
+    return attribute in page
 
 
 def type_factor(wanted: Product, bought: Product) -> float:

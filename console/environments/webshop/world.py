@@ -213,7 +213,8 @@ def _ranked(asked: tuple[str, ...]) -> tuple[str, ...]:
     most = min(MOST_RESULTS, int(np.count_nonzero(scores)))
     if not most:
         return ()
-    candidates = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
+    least = np.partition(scores, -most)[-most]
+    candidates = np.flatnonzero(scores >= least)
     order = np.argsort(-scores[candidates], kind="stable")[:most]
     return tuple(asins[row] for row in candidates[order])
 

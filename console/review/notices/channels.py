@@ -231,7 +231,8 @@ def find_quiet_end(row: tables.NoticeChannel, now_ms: int) -> int | None:
     is_quiet = start <= clock < end if start < end else clock >= start or clock < end
     if not is_quiet:
         return None
-    day = now.date() + timedelta(days=start > end and clock >= start)
+    ends_tomorrow = start > end and clock >= start
+    day = now.date() + timedelta(days=ends_tomorrow)
     return int(datetime.combine(day, end, zone).astimezone(UTC).timestamp() * 1_000)
 
 

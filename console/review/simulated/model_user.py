@@ -70,7 +70,8 @@ async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
 
 def _said(reply: str) -> str:
     """Return the feedback on one line, limited to a few sentences, without its label."""
-    return " ".join(_SENTENCE.split(" ".join(_LABEL.sub("", reply).split()))[:_SENTENCES])
+    text = " ".join(_LABEL.sub("", reply).split())
+    return " ".join(_SENTENCE.split(text)[:_SENTENCES])
 
 
 def _record(case: ReviewCase) -> str:

@@ -94,7 +94,8 @@ class _Session:
             for name, (at, one) in self.messages.items():
                 calls = [plain_object(call) for call in plain_list(one.get("toolCalls"))]
                 if any(call.get("id") == event.get("tool_id") for call in calls):
-                    told = {"result": event.get("output", event.get("error")), "status": event.get("status")}
+                    given = event.get("output", event.get("error"))
+                    told = {"result": given, "status": event.get("status")}
                     same = [{**call, **told} if call.get("id") == event.get("tool_id") else call for call in calls]
                     self.messages[name] = at, {**one, "toolCalls": same}
         elif kind == "error":

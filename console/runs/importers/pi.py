@@ -26,7 +26,8 @@ _NOT_SPOKEN = ("bashExecution", "branchSummary", "compactionSummary", "custom", 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Return whether the file begins with a session header or with an entry that contains a message."""
-    first = next(first_values(head), {})
+    values = first_values(head)
+    first = next(values, {})
     if first.get("type") == "session" and "cwd" in first:
         return True
     return first.get("type") == "message" and "role" in plain_object(first.get("message")) and "uuid" not in first

@@ -38,7 +38,8 @@ def label_success(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcom
 
 def grade_reward(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) of a reward by the rule of tau-bench: success for 1, failure from 0 to below 1."""
-    return label_success(_is_success(reward) if reward is not None and 0 <= reward <= 1 + _CLOSE else None, gold)
+    is_on_scale = reward is not None and 0 <= reward <= 1 + _CLOSE
+    return label_success(_is_success(reward) if reward is not None and is_on_scale else None, gold)
 
 
 def _is_success(reward: float) -> bool:

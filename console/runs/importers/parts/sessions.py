@@ -58,7 +58,8 @@ def joined_words(turns: Iterable[Turn]) -> Iterator[Turn]:
     for turn in join_thoughts(turns):
         if before is not None:
             if turn.role == AGENT and turn.calls and not turn.text and turn.number == before.number:
-                turn = replace(turn, text=before.text, thought=join_paragraphs(before.thought, turn.thought))
+                thought = join_paragraphs(before.thought, turn.thought)
+                turn = replace(turn, text=before.text, thought=thought)
             else:
                 yield before
         before = turn if turn.role == AGENT and turn.text and not turn.calls else None
