@@ -142,12 +142,19 @@ class Registry(UserDict[str, Entry]):
     omits, with a warning, a plug-in that cannot be loaded, has the wrong type or takes an existing name.
 
     `kind` names an entry in errors, and `group` is the group of the entry points. An entry is an instance of `type_`,
-    or any callable if `type_` is None.
+    or any callable if `type_` is None. `registry[name]` returns `default` for an unknown name.
     """
 
-    def __init__(self, kind: str, group: str, type_: type[Entry] | None, built_in: Mapping[str, Entry]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        type_: type[Entry] | None,
+        built_in: Mapping[str, Entry],
+        default: Entry | None = None,
+    ) -> None:
         super().__init__()
-        self.kind, self.group, self._type = kind, group, type_
+        self.kind, self.group, self._type, self._default = kind, group, type_, default
         self.built_in = built_in
         self._plugins: list[Plugin] | None = None
         self._lock = RLock()
@@ -212,9 +219,10 @@ class Registry(UserDict[str, Entry]):
 
     def __missing__(self, name: str) -> Entry:
         self.list_plugins()
-        if name not in self.data:
+        found = self.data.get(name, self._default)
+        if found is None:
             raise KeyError(name)
-        return self.data[name]
+        return found
 
     def __contains__(self, name: object) -> bool:
         return name in self.data or (bool(self.list_plugins()) and name in self.data)

@@ -21,12 +21,8 @@ BUILT_IN: dict[str, Environment] = {
     "tau-bench": TAU_BENCH,
     "generic": GENERIC,
 }
-ENVIRONMENTS = Registry("environment", "inferact.environments", Environment, BUILT_IN)
-
-
-def environment(name: str) -> Environment:
-    """Return the environment with this name, or `generic` if the name is unknown."""
-    return BUILT_IN.get(name) or ENVIRONMENTS.get(name, GENERIC)
+ENVIRONMENTS = Registry("environment", "inferact.environments", Environment, BUILT_IN, default=GENERIC)
+"""The environments by name; an unknown name yields `generic`."""
 
 
 def list_playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.trajectory.calls import OTHER_TEXT, Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Kind, effects, find_kind, is_message, is_verb
@@ -47,7 +47,7 @@ class Act:
 
 def list_acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
     """Return the actions before the critical action, without thoughts."""
-    refusals = environment(checkpoint.environment).not_executed or ("\0",)
+    refusals = ENVIRONMENTS[checkpoint.environment].not_executed or ("\0",)
     tools = checkpoint.tools
     steps = enumerate(checkpoint.steps, start=1)
     found = ((number, step) for number, step in steps if step.action and not is_thought(step.action))

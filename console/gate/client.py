@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 from console import runs
 from console.database import now_ms, writing
 from console.detection.detectors import detector as detector_named
-from console.environments import environment as environment_named
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput
 from console.gate import checks
 from console.gate.checks import Cancellation, CheckId, Wait
@@ -92,7 +92,7 @@ class Gate:
         _refuse_number("threshold", threshold, 0, 1)
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
             _refuse_number(name, seconds, 0)
-        patterns = tuple(critical) or environment_named(environment).critical or ("*",)
+        patterns = tuple(critical) or ENVIRONMENTS[environment].critical or ("*",)
         own_undo_ms = 0 if undo_s is None else round(undo_s * 1_000)
         undo_ms = round(UNDO_S * 1_000) if undo_s is None else own_undo_ms
         spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)

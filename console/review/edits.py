@@ -19,7 +19,7 @@ import cel
 from jsonschema import exceptions, validators
 from referencing import Registry
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.trajectory.call_values import DUPLICATE_KEY, UNREADABLE
@@ -94,7 +94,7 @@ def _check_free(text: str, allow_other_tool: bool) -> None:
 
 
 def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_other_tool: bool) -> None:
-    if ours.bracketed and ours.name.lower() in environment(environment_name).verbs:
+    if ours.bracketed and ours.name.lower() in ENVIRONMENTS[environment_name].verbs:
         return
     if not allow_other_tool:
         other = _("{tool} is not the tool of the pending call, {pending}. Confirm that you want {tool}.")

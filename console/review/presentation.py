@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.environment import Brief
 from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable, TermState
 from console.trajectory import Outcome, Picture, Step, Trajectory
@@ -292,7 +292,7 @@ def checkpoint_presentation(
         last_seen=find_last_seen(checkpoint.steps),
         steps=tuple(rows),
         opening=checkpoint.opening,
-        instructed=environment(checkpoint.environment).instructed,
+        instructed=ENVIRONMENTS[checkpoint.environment].instructed,
         customer=_customer(checkpoint.steps, checkpoint.environment),
         brief=brief,
         belief=belief,
@@ -308,7 +308,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
 
     `critical` holds the patterns of critical actions, by default the environment's. A pending action alone is critical.
     """
-    patterns = environment(trajectory.environment).critical if critical is None else critical
+    patterns = ENVIRONMENTS[trajectory.environment].critical if critical is None else critical
     pending = pending_action(trajectory)
     marked = [one.index for one in checkpoints(trajectory, patterns)] if pending is None else [len(trajectory.steps)]
     at = marked[0] if marked else len(trajectory.steps)
@@ -331,7 +331,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         last_seen=find_last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
         opening=trajectory.opening,
-        instructed=environment(trajectory.environment).instructed,
+        instructed=ENVIRONMENTS[trajectory.environment].instructed,
         customer=_customer(trajectory.steps[:at], trajectory.environment),
         outcome=_outcome(trajectory),
         pictures=trajectory.pictures,
@@ -340,7 +340,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
 
 def _customer(steps: Sequence[Step], where: str) -> frozenset[int]:
     """Return the numbers of the steps that address a customer; their observations are the customer's messages."""
-    talks = environment(where).talks
+    talks = ENVIRONMENTS[where].talks
     return frozenset(
         number
         for number, step in enumerate(steps, start=1)
@@ -357,7 +357,7 @@ def _cut(table: EvidenceTable | None) -> EvidenceTable | None:
 
 def _row(step: Step, number: int, where: str, *, critical: bool = False, after: bool = False) -> ShownStep:
     spoken = step.action if is_thought(step.action) else ""
-    not_executed = step.observation.lstrip().startswith(environment(where).not_executed)
+    not_executed = step.observation.lstrip().startswith(ENVIRONMENTS[where].not_executed)
     return ShownStep(
         number=number,
         action="" if spoken else step.action,

@@ -16,7 +16,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from console.auth import audit_log
 from console.database import now_ms, review_queue, writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
 from console.language import iso as iso
@@ -208,7 +208,7 @@ def patterns(run: tables.Run) -> list[str]:
 
 def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
     """Return the checkpoints of a trajectory for the run's patterns and its setting for end checkpoints."""
-    ends = environment(record.environment).ends if run.ends is None else run.ends
+    ends = ENVIRONMENTS[record.environment].ends if run.ends is None else run.ends
     return checkpoints(record, patterns(run), ends=ends)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlmodel import Session, col, func, select
 
 from console import runs
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.language import counted
 from console.trajectory import from_json
 from console.trajectory.calls import Call, read_action
@@ -303,7 +303,7 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
     Return None for a run with end checkpoints, because its trajectories always have items, and for a gate, because its
     policy selects the actions.
     """
-    ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
+    ends = run.ends or any(ENVIRONMENTS[name].ends for name in run.environment.split(","))
     looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
     if not looked.seen or looked.critical:
         return None

@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.auth import audit_log
 from console.database import now_ms, reading, writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Unknown, UnreadableFile
 from console.language import counted
 from console.runs import removal, trajectory_rows
@@ -116,7 +116,7 @@ def widen_critical(session: Session, run: tables.Run, environments: set[str]) ->
     """Add the critical-action patterns of environments that are new to the run."""
     patterns: list[str] = orjson.loads(run.critical)
     for name in sorted(environments - set(run.environment.split(","))):
-        patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]
+        patterns += [pattern for pattern in ENVIRONMENTS[name].critical if pattern not in patterns]
     run.critical = orjson.dumps(patterns).decode()
     run.environment = ",".join(sorted({*run.environment.split(","), *environments} - {""}))
     session.add(run)
@@ -377,7 +377,7 @@ def _withdraw(session: Session, trajectory_id: int, first: int) -> None:
 
 
 def _write(session: Session, run: tables.Run, row: tables.Trajectory, record: Trajectory, digest: str) -> None:
-    patterns = (*runs.patterns(run), *environment(record.environment).critical)
+    patterns = (*runs.patterns(run), *ENVIRONMENTS[record.environment].critical)
     ready = trajectory_rows.prepare(record, patterns)
     task_id = trajectory_rows.insert_task(session, run, tables.Task(run_id=run.id or 0, **ready.task))
     trajectory_rows.write(session, row.id or 0, record, patterns)

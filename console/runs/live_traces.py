@@ -20,7 +20,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.auth import audit_log
 from console.database import writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Refused
 from console.runs import ingest, trajectory_rows
 from console.runs.importers import otel
@@ -177,7 +177,7 @@ def _build(session: Session, run: tables.Run, trace_id: str, at_ms: int) -> list
     record = Masker().mask_record(entry.trajectory, entry.trajectory.to_json())
     widen_critical(session, run, {record.environment})
     store_pictures(session, _pictures(entry.pictures))
-    ready = prepare(record, (*runs.patterns(run), *environment(record.environment).critical))
+    ready = prepare(record, (*runs.patterns(run), *ENVIRONMENTS[record.environment].critical))
     fresh, extended = ingest.extend_known(session, run, [ready])
     return extended if not insert_fresh(session, run, fresh, at_ms) else [*extended, *_ids(session, run, fresh)]
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import orjson
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
 from console.runs.importers import IMPORTERS, UNKNOWN, find_call_patterns, read_log, readings
 from console.runs.importers.parts.coverage import Coverage, OwnAccount, measure, refusal
@@ -241,7 +241,7 @@ def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence
         name = record.trajectory.environment
         report.environments.add(name)
         spool.critical |= dict.fromkeys(record.critical)
-        patterns = (*patterns, *environment(name).critical, *spool.critical)
+        patterns = (*patterns, *ENVIRONMENTS[name].critical, *spool.critical)
         try:
             ready = prepare(record.trajectory, patterns)
             told = record.trajectory

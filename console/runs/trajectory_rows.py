@@ -18,7 +18,7 @@ from sqlmodel import Session, col
 
 from console.auth.audit_log import Door
 from console.database import reading, writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.runs.importers.records import DECIDED
 from console.trajectory import Label, Picture, Step, Trajectory, checkpoints
@@ -132,7 +132,7 @@ TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
     """Return the number of executed critical actions, including failed actions."""
-    refused = environment(record.environment).not_executed or ("\0",)
+    refused = ENVIRONMENTS[record.environment].not_executed or ("\0",)
     found = [record.steps[at] for at in checkpoints.find_critical([step.action for step in record.steps], patterns)]
     ran = (step.action for step in found if not step.observation.lstrip().startswith(refused))
     return sum(checkpoints.count_critical(action, patterns) for action in ran)

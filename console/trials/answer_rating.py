@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.database import now_ms, review_queue, writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput, Refused
 from console.runs import RunOptions, current_decisions, run_options
@@ -125,7 +125,7 @@ def final_answer(record: Trajectory) -> str | None:
     """Return the final answer of a trial, from its Actor or from the answer action of its environment."""
     if isinstance(said := record.extra.get("answer"), str):
         return said.strip() or None
-    before, slot, after = environment(record.environment).answering.partition("{answer}")
+    before, slot, after = ENVIRONMENTS[record.environment].answering.partition("{answer}")
     action = record.steps[-1].action.strip() if record.steps else ""
     if not slot or not (action.startswith(before) and action.endswith(after)):
         return None

@@ -36,7 +36,7 @@ from console.detection.detectors import detector
 from console.detection.detectors.rules import CHECKS
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
 from console.detection.evaluation import across
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.evidence import evidence_of
 from console.errors import Refused
 from console.runs.importers import read_log
@@ -379,7 +379,7 @@ def _case(one: Trajectory) -> LabelledCheckpoint:
 
 
 def _checkpoints(one: Trajectory) -> list[Checkpoint]:
-    facts = environment(one.environment)
+    facts = ENVIRONMENTS[one.environment]
     return checkpoints(one, facts.critical, ends=facts.ends)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from console.environments import environment  # noqa: E402
+from console.environments import ENVIRONMENTS  # noqa: E402
 from console.environments.evidence import Evidence  # noqa: E402
 from console.environments.tool_use import TracedCall  # noqa: E402
 from console.runs.importers import read_log  # noqa: E402
@@ -34,7 +34,7 @@ def list_arguments(paths: list[Path]) -> Iterator[Case]:
             if not isinstance(entry, Found):
                 continue
             record = entry.trajectory
-            patterns = environment(record.environment).critical
+            patterns = ENVIRONMENTS[record.environment].critical
             for number, at in enumerate(checkpoints(record, patterns)):
                 evidence = Evidence(at)
                 for call in evidence.pending_calls:

@@ -27,7 +27,7 @@ from console.detection.detectors.shared.line_replies import (
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, build_full_view, user_message
 from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.evidence import evidence_of
 from console.llm import prompts
 from console.trajectory.checkpoints import Checkpoint
@@ -95,7 +95,7 @@ async def _list_once(cache: QueryCache) -> tuple[RequirementList, bool]:
 
 def _rules(checkpoint: Checkpoint) -> str:
     """Return the agent's instructions in the opening; "" if the opening is a world's first observation."""
-    if environment(checkpoint.environment).start is not None:
+    if ENVIRONMENTS[checkpoint.environment].start is not None:
         return ""
     return checkpoint.opening.partition(_FIRST_MESSAGE)[0][:_MOST_RULES].strip()
 

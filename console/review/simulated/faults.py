@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO
 from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
@@ -227,7 +227,7 @@ def _succeeds(task: TaskSpec, steps: Sequence[Step], action: str) -> bool:
 
     Raise BadInput if the environment has no embedded edition.
     """
-    start = environment(task.environment).start
+    start = ENVIRONMENTS[task.environment].start
     if start is None:
         raise BadInput(
             f"A simulated reviewer cannot judge {task.environment}, which is not embedded. Use a log with labels."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import find_critical
 
@@ -111,6 +111,6 @@ class Importer:
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
     """Return the trajectory with its critical action, if any: the last that its environment or `further` marks."""
-    patterns = (*environment(trajectory.environment).critical, *further)
+    patterns = (*ENVIRONMENTS[trajectory.environment].critical, *further)
     found = find_critical([step.action for step in trajectory.steps], patterns) if patterns else []
     return replace(trajectory, critical_action=trajectory.steps[found[-1]].action) if found else trajectory

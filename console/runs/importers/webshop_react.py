@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
 from console.runs.importers.parts.files import CUT, text_lines
 from console.runs.importers.parts.rewards import label_success
@@ -17,7 +17,7 @@ from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
 
 _NAME = "webshop-react"
-_WORLD = environment("webshop")
+_WORLD = ENVIRONMENTS["webshop"]
 _RULE = re.compile(r"^-{5,}\s*$")
 _NUMBER = re.compile(r"^\s*(\d+)\s*$")
 _MEANS = re.compile(r"^\s*\d+(?:\s+(?:-?\d+\.\d+(?:e[-+]?\d+)?|\d+e-\d+|nan)){3}\s*$", re.IGNORECASE)

@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.review.simulated.faults import find_true_label
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design
@@ -130,7 +130,7 @@ def _checks_run(
 
 def _bare_run(session: Session, name: str, study: tables.Study, items: Sequence[KnownItem]) -> tables.Run:
     names = list(dict.fromkeys(one.task.environment for one in items))
-    critical = list(dict.fromkeys(pattern for one in names for pattern in environment(one).critical))
+    critical = list(dict.fromkeys(pattern for one in names for pattern in ENVIRONMENTS[one].critical))
     settings: dict[str, Any] = {"study_id": study.id, "detector": "rules", "seed": design_of(study).seed, "undo_ms": 0}
     settings |= {"actor": "known", "critical": orjson.dumps(critical).decode()}
     run = runs.create(session, runs.free_name(session, name), RunKind.ARCHIVE, now_ms(), **settings)

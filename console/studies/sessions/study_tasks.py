@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.actors import ActorView, actor
 from console.detection.detectors import Detector, detector
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput, Refused
 from console.runs import run_checkpoints
@@ -102,7 +102,7 @@ def first_trial(asked: TaskToPlay) -> FirstTrial:
 
 
 async def _play(task: TaskSpec, seed: int) -> FirstTrial:
-    where, act = environment(task.environment), actor(SCRIPTED).act
+    where, act = ENVIRONMENTS[task.environment], actor(SCRIPTED).act
     if where.start is None:
         return FirstTrial(None, Outcome.ERROR, 0)
     world = where.start(task)
@@ -179,7 +179,7 @@ def select_tasks(design: Design, wanted: Sequence[str]) -> list[TaskSpec]:
 
 @lru_cache(maxsize=8)
 def _specs(name: str, seed: int, count: int) -> Tasks:
-    make = environment(name).tasks
+    make = ENVIRONMENTS[name].tasks
     if make is None:
         raise BadInput(f"source.environment: no agent can act in {name}. Replay a recorded run instead.")
     return MappingProxyType({task.task_id: task for task in make(seed, count)})

@@ -10,7 +10,7 @@ from console import runs
 from console.actors import Actor, Move
 from console.cli import run_command
 from console.database import reading
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.runs.status import run_status
 from console.trajectory import Label
 from console.trials.quota_loop import QuotaLoop, list_success, play_loop
@@ -78,7 +78,7 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
 
 
 def test_an_end_after_an_approved_action_is_decided_in_its_own_trial():
-    wanted = {task.instruction: task.gold["actions"] for task in environment("alfworld").tasks(0, 6)}
+    wanted = {task.instruction: task.gold["actions"] for task in ENVIRONMENTS["alfworld"].tasks(0, 6)}
 
     async def treat_and_dawdle(view):
         plan = wanted[view.instruction]

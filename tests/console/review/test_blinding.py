@@ -190,7 +190,7 @@ def canaried(record, draw, patterns):
 )
 def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
     """Everything after the critical action replaced by canaries: the page of each item is the same to the byte."""
-    from console.environments import environment
+    from console.environments import ENVIRONMENTS
 
     dice = random.Random(7)
     canaries = []
@@ -201,7 +201,7 @@ def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
 
     real, false = [], []
     for record in (found.trajectory for found in read_log(shared_data(name))[1] if isinstance(found, Found)):
-        patterns = environment(record.environment).critical
+        patterns = ENVIRONMENTS[record.environment].critical
         other = canaried(record, draw, patterns)
         if other is not None:
             real.append(record)

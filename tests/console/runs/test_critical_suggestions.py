@@ -95,14 +95,14 @@ def test_every_proposal_matches_an_action_that_was_given(actions):
 
 
 def test_the_tools_of_a_real_service_desk(shared_data):
-    from console.environments import environment
+    from console.environments import ENVIRONMENTS
     from console.runs.importers import read_log
     from console.runs.importers.records import Found
 
     entries = read_log(shared_data("tau-bench/gpt-4o-airline.even.json"))[1]
     actions = [(step.action, 1) for entry in entries if isinstance(entry, Found) for step in entry.trajectory.steps]
     proposed = patterns(actions)
-    stops = environment("tau-bench").critical
+    stops = ENVIRONMENTS["tau-bench"].critical
     assert {name for name in proposed if name not in stops} == {"transfer_to_human_agents"}
     assert patterns(actions, stops) == ["transfer_to_human_agents"]
 

@@ -15,7 +15,7 @@ from console.cli import app, run_command
 from console.database import now_ms, writing
 from console.detection.detectors import Detector
 from console.detection.detectors.rules import RULES
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.gate.policy import CheckFacts, read_policy, ruling
 from console.runs.export import KINDS
 from console.settings import Registry, settings
@@ -185,7 +185,7 @@ def test_the_other_snippets_are_read(home):
     (record,) = (text for language, text in fences("researcher") if language == "json")
     shown = from_json(" ".join(record.split()))
     assert shown.critical_action == "click[Buy Now]"
-    (point,) = checkpoints(shown, environment(shown.environment).critical)
+    (point,) = checkpoints(shown, ENVIRONMENTS[shown.environment].critical)
     assert RULES.judge(point, 0).score > RULES.threshold, "its commands end on an Inbox that is empty"
     (labels,) = (text for language, text in fences("researcher") if language == "toml")
     assert tomllib.loads(labels)["parser"] == "reference"

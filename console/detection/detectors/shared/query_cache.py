@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from console.detection.detectors.shared.reply_parsing import format_lines
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.llm import LLM, Message, Reply, Sampling, prompts
 from console.llm.errors import ModelRefused
 from console.trajectory import Step
@@ -105,7 +105,7 @@ class QueryCache:
     def before(self) -> QueryCache | None:
         """The cache of the previous critical action, if the reference code asks about both in one chat."""
         where = self.checkpoint.environment
-        found = previous_checkpoint(self.checkpoint, environment(where).critical) if where in _PAPER_MIDWAY else None
+        found = previous_checkpoint(self.checkpoint, ENVIRONMENTS[where].critical) if where in _PAPER_MIDWAY else None
         return QueryCache(found, self.models, self.seed) if found and self.models.paper else None
 
     @property
@@ -113,7 +113,7 @@ class QueryCache:
         """True if the action can come before the task is complete; in paper mode, always true in ALFWorld."""
         if self.models.paper and self.checkpoint.environment in _PAPER_MIDWAY:
             return True
-        terminal = environment(self.checkpoint.environment).terminal
+        terminal = ENVIRONMENTS[self.checkpoint.environment].terminal
         return self.checkpoint.kind is CheckpointKind.ACTION and not is_critical(self.checkpoint.action, terminal)
 
     async def once(self, name: str, ask: Callable[[QueryCache], Coroutine[Any, Any, T]]) -> T:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from console.detection.detectors import DETECTORS
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import Outcome, Step, from_json
@@ -35,7 +35,7 @@ def trajectories(path):
 
 
 def found_in(trajectory):
-    facts = environment(trajectory.environment)
+    facts = ENVIRONMENTS[trajectory.environment]
     return checkpoints(trajectory, facts.critical, ends=facts.ends)
 
 
@@ -101,7 +101,7 @@ def test_another_result_in_the_file_gives_the_same_checkpoints(shared_data, tmp_
 
 def test_another_reward_and_other_messages_after_the_call_give_the_same_first_checkpoint(shared_data, tmp_path):
     records = json.loads(shared_data(LOGS[4]).read_text(encoding="utf-8"))
-    stops = environment("tau-bench").critical
+    stops = ENVIRONMENTS["tau-bench"].critical
     draw = random.Random(3)
     for record in records:
         names = [(m.get("tool_calls") or [{}])[0].get("function", {}).get("name") for m in record["traj"]]

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.household import (
     CLEANABLE,
     FIXED,
@@ -22,7 +22,7 @@ from console.environments.alfworld.tasks import furnish, is_reached, task_setup
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ALFWORLD = environment("alfworld")
+ALFWORLD = ENVIRONMENTS["alfworld"]
 ACTIONS = 70
 SINK, MICROWAVE, FRIDGE = APPLIANCES = ("sinkbasin 1", "microwave 1", "fridge 1")
 TREATMENTS = {"k": ("clean", SINK), "h": ("heat", MICROWAVE), "c": ("cool", FRIDGE)}

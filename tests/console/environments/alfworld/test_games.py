@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.games import GAME, GameWorld, list_game_tasks
 from console.environments.alfworld.tasks import task_setup
 from console.errors import BadInput, UnreadableFile
@@ -16,7 +16,7 @@ from tests.console.environments.alfworld.conftest import REASON, game
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ALFWORLD = environment("alfworld")
+ALFWORLD = ENVIRONMENTS["alfworld"]
 installed = pytest.mark.skipif(find_spec("alfworld") is None or find_spec("textworld") is None, reason=REASON)
 
 

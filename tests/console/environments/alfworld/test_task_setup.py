@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.household import FIXED, HOLDS
 from console.environments.alfworld.tasks import WORDINGS, TaskSetup, choices, task_setup
 from console.errors import BadInput
 from tests.later import Later
 
-ALFWORLD = environment("alfworld")
+ALFWORLD = ENVIRONMENTS["alfworld"]
 TASKS = Later(ALFWORLD.tasks, 11, 240)
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.household import ADJOINING, FURNITURE, HOLDS, THINGS, initial_state
 from console.environments.alfworld.tasks import WORDINGS, furnish, is_reached, task_setup, tasks
 from tests.later import Later
 from tests.oracles import tidying
 
-ALFWORLD = environment("alfworld")
+ALFWORLD = ENVIRONMENTS["alfworld"]
 TASKS = Later(ALFWORLD.tasks, 11, 240)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, initial_state
 from console.environments.alfworld.rules import COMMANDS, perform
 from console.environments.alfworld.tasks import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, TaskSetup, is_reached
@@ -78,7 +78,7 @@ def test_looking_needs_the_thing_in_the_hand_at_a_lamp_that_is_on():
     assert not done(LOOK, *lamp, receptacle="desklamp")
 
 
-ALFWORLD = environment("alfworld")
+ALFWORLD = ENVIRONMENTS["alfworld"]
 TASKS = Later(ALFWORLD.tasks, 11, 240)
 WORDS = [*COMMANDS, "to", "from", "in/on", "with"]
 

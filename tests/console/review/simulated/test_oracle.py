@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated import REVIEWERS, Noise, get_reviewer
@@ -128,7 +128,7 @@ def test_an_unknown_reviewer_is_named_with_those_there_are():
 
 
 def test_the_kind_of_a_question_is_no_part_of_its_answer():
-    asked = environment("hotpotqa").tasks(0, 40)
+    asked = ENVIRONMENTS["hotpotqa"].tasks(0, 40)
     for words in ("It is hard to see how you got there.", "Your comparison is wrong.", "The bridge is missing."):
         assert not [task.task_id for task in asked if reveals_target(words, task)]
     for task in asked:

@@ -7,7 +7,7 @@ from statistics import median
 import orjson
 import pytest
 
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
@@ -46,7 +46,7 @@ def rows(shared_data):
 
 
 def critical_steps(trajectory):
-    world = environment(trajectory.environment)
+    world = ENVIRONMENTS[trajectory.environment]
     return [
         step
         for step in trajectory.steps

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from console.detection.detectors.rules import MOST_SENTENCES, RANKS_ONLY, RULES
-from console.environments import environment
+from console.environments import ENVIRONMENTS
 from console.review.presentation import checkpoint_presentation
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
@@ -50,7 +50,7 @@ def recorded():
         for name in files:
             records = [one.trajectory for one in read_log(SHARED / name)[1] if isinstance(one, Found)]
             for record in records:
-                facts = environment(record.environment)
+                facts = ENVIRONMENTS[record.environment]
                 points = [] if record.carried_over else checkpoints(record, facts.critical, ends=facts.ends)
                 for point in points:
                     said = RULES.judge(point, 0).rationale.splitlines()
