@@ -1,6 +1,7 @@
 """The console on a phone: what the menu marks, fields that mean nothing yet, tables that scroll in themselves."""
 
 import pytest
+from playwright.sync_api import expect
 
 from console.database import now_ms, writing
 from console.review.notices import channels
@@ -20,7 +21,7 @@ def phone(serve, chromium, open_page, settled):
         page = open_page(context=context)
         let_in(page, address)
         page.goto(f"{address}/{path}")
-        page.locator("h1").wait_for()
+        page.locator("h1, .ia-task").first.wait_for()
         settled(page)
         return page
 
@@ -39,6 +40,54 @@ def test_the_menu_marks_the_inbox_at_each_of_its_addresses(phone):
 
 
 @pytest.mark.at_length
+def test_the_menu_closes_when_a_page_is_chosen_or_the_page_beside_it_is_touched(phone, settled):
+    page = phone("inbox")
+    menu, opener = page.locator("#stSidebar"), page.get_by_test_id("stExpandSidebarButton")
+    opener.tap()
+    page.get_by_test_id("stSidebarNavLink").get_by_text("My reviews").tap()
+    page.get_by_role("heading", name="No decisions yet").wait_for()
+    expect(menu).to_have_attribute("data-collapsed", "true")
+    opener.tap()
+    expect(menu).to_have_attribute("data-collapsed", "false")
+    page.touchscreen.tap(370, 600)
+    expect(menu).to_have_attribute("data-collapsed", "true")
+    opener.tap()
+    page.reload()
+    page.get_by_role("heading", name="No decisions yet").wait_for()
+    expect(menu).to_have_attribute("data-collapsed", "true")
+
+
+# A touch anywhere in its row unfolds a step, and the sign of a help text repeats what the handbook says.
+SMALL = """[...document.querySelectorAll("button, [role=combobox], textarea, [data-testid=stSidebarNavLink]")]
+    .filter((each) => getComputedStyle(each).visibility === "visible")
+    .filter((each) => !each.matches(".ia-toggle, [data-testid=stTooltipHoverTarget] button"))
+    .map((each) => [each.ariaLabel || each.innerText, each.getBoundingClientRect()])
+    .filter(([, { width, height }]) => width > 2 && height > 2 && height < 42)
+    .map(([name, { width, height }]) => `${name}: ${Math.round(width)} x ${Math.round(height)}`)"""
+LESSER = [pytest.param(path, marks=pytest.mark.at_length) for path in ("answers", "notices", "people")]
+
+
+@pytest.mark.parametrize("path", ["inbox", "review?run=kettles", *LESSER])
+def test_what_a_reviewer_presses_is_as_large_as_a_finger(filled, phone, path):
+    filled()
+    page = phone(path)
+    assert page.evaluate(SMALL) == []
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    page.get_by_test_id("stSidebarNavLink").first.wait_for()
+    assert page.evaluate(SMALL) == []
+
+
+def test_the_saved_draft_is_named_beside_the_claim_and_not_over_it(filled, phone):
+    filled()
+    page = phone("review?run=kettles")
+    page.get_by_role("textbox", name="Feedback").fill("too dear")
+    saved = page.get_by_text("Draft saved")
+    saved.wait_for()
+    claim, draft = page.locator(".ia-hold").bounding_box(), saved.bounding_box()
+    assert claim["x"] + claim["width"] <= draft["x"]
+    assert draft["height"] < 20
+
+
 def test_times_appear_with_quiet_hours_only(phone, monkeypatch):
     monkeypatch.setenv("INFERACT_NOTICE_HOSTS", "hooks.example.org")
     settings.cache_clear()

@@ -48,7 +48,7 @@ _LOST = gettext_noop("The connection is lost. Your unsent text stays here. The p
 
 
 def watch_session() -> None:
-    """Check the session when the tab gets the focus or loses its connection; if it has ended, open the sign-in page."""
+    """Check the session on focus and on a lost connection; close the menu that lies over a narrow page once used."""
     component("session_watch")(key="session-watch", data={"lost": _(_LOST)})
 
 

@@ -1,5 +1,9 @@
 // The server closes the connection when a session ends; Streamlit then reconnects for ever and keeps the old page.
 const STREAMLITS = /Streamlit server is not responding|Is Streamlit still running/
+// In a window up to this width, the menu lies over the page and Streamlit leaves it open.
+const MENU_COVERS_PX = 768
+const PAGE = "[data-testid=stSidebarNavLink]"
+const CLOSE = "#stSidebar[data-collapsed=false] [data-testid=stSidebarCollapseButton] button"
 
 export default function mount({ data }) {
   const stop = new AbortController()
@@ -29,5 +33,17 @@ export default function mount({ data }) {
   window.addEventListener("focus", ask, { signal: stop.signal })
   document.addEventListener("visibilitychange", () => document.hidden || ask(), { signal: stop.signal })
   ask()
+  const close = () => innerWidth <= MENU_COVERS_PX && document.querySelector(CLOSE)?.click()
+  const beside = ({ target }) => {
+    if (target.closest(PAGE) || !target.closest("#stSidebar, [data-testid=stExpandSidebarButton]")) close()
+  }
+  document.addEventListener("click", beside, { signal: stop.signal })
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && close(), { signal: stop.signal })
+  // Streamlit opens the menu again after a reload.
+  const forget = () => {
+    const kept = innerWidth <= MENU_COVERS_PX ? Object.keys(localStorage) : []
+    for (const name of kept) if (name.startsWith("stSidebarCollapsed")) localStorage.setItem(name, "true")
+  }
+  window.addEventListener("pagehide", forget, { signal: stop.signal })
   return () => stop.abort()
 }
