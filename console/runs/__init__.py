@@ -71,11 +71,9 @@ def get(session: Session, name: str) -> tables.Run:
     return run
 
 
-def list_runs(session: Session, *, of_studies: bool = False, archived: bool = False) -> list[tables.Run]:
-    """Return the runs, newest first; include the runs of study participants and archived runs only on request."""
-    statement = select(tables.Run).order_by(col(tables.Run.id).desc())
-    if not of_studies:
-        statement = statement.where(col(tables.Run.study_id).is_(None))
+def list_runs(session: Session, *, archived: bool = False) -> list[tables.Run]:
+    """Return the runs, newest first, without those of study participants; include archived runs only on request."""
+    statement = select(tables.Run).where(col(tables.Run.study_id).is_(None)).order_by(col(tables.Run.id).desc())
     if not archived:
         statement = statement.where(col(tables.Run.archived_ms).is_(None))
     return list(session.exec(statement))

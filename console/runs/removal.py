@@ -41,15 +41,12 @@ def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[st
     gone = [
         item_id
         for item_id, step, text in session.exec(statement)
-        if item_id is not None and not is_critical(_action(text, step), patterns)
+        if item_id is not None
+        and not is_critical(checkpoint_at(from_json(text), step, CheckpointKind.ACTION).action, patterns)
     ]
     withdraw_items(Transaction.joined(session), gone, ItemStatus.CANCELLED, now_ms)
     session.expire_all()
     return gone
-
-
-def _action(body: str, step: int) -> str:
-    return checkpoint_at(from_json(body), step, CheckpointKind.ACTION).action
 
 
 def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:

@@ -82,17 +82,15 @@ def _main_effect(arms: Sequence[Condition], factor: str, first: str, other: str)
         (one.name, base.name)
         for one in arms
         for base in arms
-        if one.levels[factor] == other and base.levels[factor] == first and _alike(one, base, factor)
+        if one.levels[factor] == other
+        and base.levels[factor] == first
+        and all(one.levels[name] == base.levels[name] for name in FACTORS if name != factor)
     ]
     weights: dict[str, float] = {}
     for one, base in pairs:
         weights[one] = weights.get(one, 0.0) + 1 / len(pairs)
         weights[base] = weights.get(base, 0.0) - 1 / len(pairs)
     return weights
-
-
-def _alike(one: Condition, other: Condition, *but: str) -> bool:
-    return all(one.levels[name] == other.levels[name] for name in FACTORS if name not in but)
 
 
 def _interaction(

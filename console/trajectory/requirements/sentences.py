@@ -221,9 +221,9 @@ def is_unchosen(line: Line) -> bool:
     return shown.place is QuotePlace.OBSERVATION and is_asked and asked <= set(words(shown.text))
 
 
-def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
+def explain_line(line: Line, pending: int) -> str:
     """Return a line as one sentence; `pending` is the step number of the critical action."""
-    clause, shown = _clause(line, translate), line.evidence
+    clause, shown = _clause(line), line.evidence
     sentence = _NOTHING[line.standing]
     found = _CHECKED.get((line.rule, line.standing))
     if found and (shown or "{shown}" not in found[0]):
@@ -231,8 +231,8 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
     elif shown and line.standing in _STANDS:
         sentence = _UNCHOSEN if is_unchosen(line) else _STANDS[line.standing][shown.step != pending]
     if shown is None:
-        return translate(sentence).format(clause=clause)
-    return translate(sentence).format(clause=clause, number=shown.step, shown=_shortened(shown))
+        return sentence.format(clause=clause)
+    return sentence.format(clause=clause, number=shown.step, shown=_shortened(shown))
 
 
 def explain_table(table: RequirementTable, pending: int) -> str:
@@ -275,11 +275,11 @@ def _without_broken(table: RequirementTable, translate: Translate) -> str:
     return translate(sentence).format(counts=count_lines(table, translate))
 
 
-def _clause(line: Line, translate: Translate) -> str:
+def _clause(line: Line) -> str:
     one = line.requirement
     sentence = _RULED if is_ruled(line) else _CLAUSES.get(line.rule) or _ASKED.get(one.kind, _ANY_ASKED)
-    clause = translate(sentence).format(asked=_shortened(one.quote))
-    return translate(_BOUND).format(clause=clause, about=one.about[:_QUOTED]) if is_named(line) else clause
+    clause = sentence.format(asked=_shortened(one.quote))
+    return _BOUND.format(clause=clause, about=one.about[:_QUOTED]) if is_named(line) else clause
 
 
 def _shortened(quote: Quote) -> str:

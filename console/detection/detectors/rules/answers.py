@@ -184,11 +184,6 @@ def many_searches(evidence: Evidence) -> Finding | None:
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
 
-def _is_on_a_page(evidence: Evidence) -> bool:
-    """Return whether a page could contain the answer; a yes or no, or a choice of the question, needs no page."""
-    return _answered(evidence) is not None
-
-
 def _answered(evidence: Evidence) -> Reading | None:
     """Return the reading if a page could contain the agent's answer, else None."""
     reading = evidence.reading
@@ -228,7 +223,7 @@ def list_answer_lines(evidence: Evidence, broken: Collection[RequirementKind]) -
         return
     question = quote_request(evidence)
     asked = Requirement(RequirementKind.QUESTION, "answer", question.text, question)
-    if not _is_on_a_page(evidence):
+    if _answered(evidence) is None:
         yield Line(asked, Standing.CANNOT_TELL, rule=FORM)
         return
     first = reading.saying[0].step if reading.saying else len(evidence.acts) + 1

@@ -119,7 +119,8 @@ def _sentence(one: Argument, stated: _Stated) -> str:
 def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
     """Return a value that the user stated in the same form, if the call leaves it out or adds a recipient to it."""
     value, passed = lowered(one.value).strip(), _passed(call)
-    if _FORMS["path"].fullmatch(value) and not _is_to_compare(one, call, evidence):
+    is_compared = call.effects & _TOUCHES and not is_handled_before(one.value, evidence)
+    if _FORMS["path"].fullmatch(value) and not is_compared:
         return None
     untouched = [
         one.anchor
@@ -151,11 +152,6 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
                 return _Stated(kind, match[0])
         return None
     return None
-
-
-def _is_to_compare(one: Argument, call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a call changes the file at a path that the agent did not make itself."""
-    return bool(call.effects & _TOUCHES) and not is_handled_before(one.value, evidence)
 
 
 _TOUCHES = CHANGING - {Effect.RUN}

@@ -74,8 +74,8 @@ def list_doubts(fields: Mapping[str, Any], scaled: Collection[str] = ()) -> list
     usable = {name: one for name, one in told.items() if one is not None and name not in scaled}
     if not usable:
         return [UNCLEAR.format(name) for name in told]
-    first, counts = next(iter(usable.items()))
-    return [f"value of {name} kept but not used (contradicts {first})" for name in usable if usable[name] is not counts]
+    first, own = next(iter(usable.items()))
+    return [f"value of {name} kept but not used (contradicts {first})" for name in usable if usable[name] is not own]
 
 
 def read_scores(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:

@@ -247,7 +247,7 @@ def test_arms_stand_in_no_list_of_runs(study, walk):
     walk(joining.join(made.join_code).id, stop=lambda place: place.kind == "review")
     with reading() as session:
         assert runs.list_runs(session) == []
-        assert len(runs.list_runs(session, of_studies=True)) >= 1
+        assert session.exec(select(tables.Run)).first() is not None
         assert inbox.find_busiest_run(session) is None
         assert runs.find(session, "pilot P01 1") is not None
 

@@ -7,8 +7,8 @@ from itertools import cycle, product
 import pyarrow.parquet
 import pytest
 from sqlalchemy import text
+from sqlmodel import col, select
 
-from console import runs
 from console.auth.audit_log import By, Door, acting
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
@@ -104,7 +104,7 @@ def files():
 def exported(folder):
     """The text of every export of every run, in each format by turns."""
     with reading() as session:
-        names = [run.name for run in runs.list_runs(session, of_studies=True)]
+        names = session.exec(select(tables.Run.name).order_by(col(tables.Run.id).desc())).all()
     for (name, kind), format in zip(product(names, KINDS), cycle(FORMATS), strict=False):
         path = folder / f"{kind}.{format}"
         export(database_url(), kind, name, path)
