@@ -24,7 +24,7 @@ from console.analysis.statistics.estimates import estimate_proportion, show_inte
 from console.auth import audit_log
 from console.errors import Refused
 from console.language import _
-from console.runs import IS_SEEDED, is_current, run_options
+from console.runs import IS_SEEDED, IS_TAKEN, is_current, run_options
 from console.trajectory import Label
 from storage import tables
 from storage.tables import RunKind
@@ -34,7 +34,7 @@ BREAK_MS = 30 * 60_000
 MOST_DECISIONS = 2_000
 """The number of a reviewer's latest decisions that are read."""
 SCOPE = f"The figures cover a reviewer's latest {MOST_DECISIONS:,} decisions in all runs."
-_HOUR_MS, _WINDOW_MS = 3_600_000, 10 * 60_000
+_HOUR_MS, _WINDOW_MS, _MOST_LOAD = 3_600_000, 10 * 60_000, 200
 COLUMNS = ("reviewer", "hour", "decisions", "seconds", "misaligned", "hits", "sensitivity", "aligned", "alarms")
 """The columns of the table by hour of work."""
 
@@ -107,11 +107,12 @@ def measure_capacity(
     With `until_ms`, known items decided later do not count, so that a figure does not reveal a recent known item.
     """
     decision, item = tables.Decision, tables.Item
-    # Adding 0 keeps the planner from reading all items of the run to find the decisions of one reviewer.
-    of_run = col(item.run_id) + 0 == run.id if reviewers else col(item.run_id) == run.id
-    among = (of_run, is_current(), *([col(decision.reviewer).in_(reviewers)] if reviewers else []))
-    in_run = select(decision.reviewer).distinct().join(item, col(item.id) == decision.item_id)
-    names = sorted(session.exec(in_run.where(*among)))
+    in_run = select(decision.reviewer).join(item, col(item.id) == decision.item_id).where(is_current())
+    # Adding 0 keeps the planner from reading all items of the run to find a decision of one reviewer.
+    own = in_run.where(col(item.run_id) + 0 == run.id).limit(1)
+    given = (session.exec(own.where(decision.reviewer == name)).first() for name in reviewers or ())
+    every = in_run.where(item.run_id == run.id, IS_TAKEN).distinct()
+    names = sorted(filter(None, given) if reviewers else session.exec(every))
     count, found = cache(partial(_count_called, session, run)), []
     for name in names:
         rows = _read_decided(session, run, name)
@@ -171,7 +172,7 @@ def _count_called(session: Session, run: tables.Run) -> tuple[int, int]:
     decision, item = tables.Decision, tables.Item
     called = func.count(case((col(decision.label) == Label.MISALIGNED, 1)))
     labels = select(called, func.count(col(decision.label))).join(item, col(item.id) == decision.item_id)
-    return session.exec(labels.where(item.run_id == run.id, is_current(), ~IS_SEEDED)).one()
+    return session.exec(labels.where(item.run_id == run.id, IS_TAKEN, is_current(), ~IS_SEEDED)).one()
 
 
 def _read_decided(session: Session, run: tables.Run, reviewer: str) -> list[_Decided]:
@@ -192,11 +193,13 @@ def _read_decided(session: Session, run: tables.Run, reviewer: str) -> list[_Dec
     )
     latest = sorted(session.execute(statement), key=lambda row: row.decided_ms)
     found: list[_Decided] = []
-    began = 0
+    began = oldest = 0
     for claimed_ms, at_ms, label, run_id, gold, kind, expected, known_by in latest:
         if not found or at_ms - found[-1].at_ms > BREAK_MS:
             began = claimed_ms
-        load = sum(at_ms - row.at_ms <= _WINDOW_MS for row in reversed(found[-200:])) * (_HOUR_MS / _WINDOW_MS)
+        while at_ms - latest[oldest].decided_ms > _WINDOW_MS:
+            oldest += 1
+        load = min(len(found) - oldest, _MOST_LOAD) * (_HOUR_MS / _WINDOW_MS)
         answer = expected if kind not in (RunKind.ARCHIVE, RunKind.REPLAY) else expected or gold
         if label is None or (known_by is not None and reviewer in orjson.loads(known_by)):
             answer = None

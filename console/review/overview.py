@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, literal, literal_column
+from sqlalchemy import ColumnElement, case, func, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console import runs
 from console.auth.audit_log import Door
-from console.runs import IS_SEEDED, is_current
-from console.runs.status import EVERY, IS_OPEN, Sample, count_queued, draw_sample, task_count
+from console.runs import IS_SEEDED, IS_TAKEN, is_current
+from console.runs.status import EVERY, Counts, Sample, count_pending, count_run, draw_sample, task_count
 from console.trajectory import Outcome
 from storage import tables
-from storage.queue import HALTED
 from storage.tables import DecisionKind, ItemStatus
 
 AT_WORK_MS = 10 * 60_000
@@ -84,8 +81,8 @@ class ReviewerAtWork:
 class Overview:
     """The overview of a run at one moment; `oldest` is the item that has been pending longest.
 
-    `tells_outcomes` is true if any record states that its task was solved or failed. The numbers of decisions and of
-    pending items are exact; the others are estimates if the `sample` is not the whole run.
+    `tells_outcomes` is true if any record states that its task was solved or failed. The numbers of judged trajectories
+    and of tasks solved by a trial are estimates if the `sample` is not the whole run; all other numbers are exact.
     """
 
     flows: tuple[TrialFlow, ...]
@@ -107,12 +104,19 @@ class Overview:
         return sum(flow.waiting - flow.beyond for flow in self.flows)
 
 
-def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
-    """Build the overview of the run at the time `now_ms`."""
-    counts, sample = _count_decisions(session, run), draw_sample(session, run)
-    flows = _flows(session, run, counts, sample)
+_SAMPLED = 2_000
+"""The number of trajectories that the overview of a large run reads; it names each of its few estimates."""
+
+
+def build_overview(session: Session, run: tables.Run, now_ms: int, counted: Counts | None = None) -> Overview:
+    """Build the overview of the run at the time `now_ms`; `counted` are the run's counts, if known."""
+    counted = counted or count_run(session, run)
+    total = sum(found[name] for found in counted[0].values() for name in Outcome)
+    counts, sample = _count_decisions(session, run), draw_sample(session, run, _SAMPLED, total)
+    flows = _flows(session, run, counts, counted, sample)
     trials = [flow.trial for flow in flows]
     tasks, by_trial = _solved(session, run, trials, sample)
+    told = sum(found[name] for found in counted[0].values() for name in (Outcome.SUCCEEDED, Outcome.FAILED))
     item = tables.Item
     pending = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
     by_age = pending.order_by(col(item.created_ms), col(item.id)).limit(1)
@@ -122,7 +126,7 @@ def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
         flows,
         tasks,
         by_trial,
-        _tells_outcomes(session, run, sample),
+        told > 0,
         _reviewers(session, run, counts, now_ms),
         min(oldest, key=lambda row: (row.created_ms, row.id or 0), default=None),
         sample,
@@ -144,31 +148,31 @@ def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     statement = (
         sa_select(*grouped, func.count(), func.count(on_attempts), func.count(by_people), func.max(made_here))
         .join(decision, col(decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current())
+        .where(col(item.run_id) == run.id, IS_TAKEN, is_current())
         .group_by(*grouped)
     )
     return [tuple(row) for row in session.execute(statement)]
 
 
-def _flows(session: Session, run: tables.Run, counts: _DecisionCounts, sample: Sample) -> tuple[TrialFlow, ...]:
-    attempts, judged = _attempts(session, run, sample), _judged(session, run, sample)
-    queued, inspected, pending = count_queued(session, run, sample), _inspected(session, run), _pending(session, run)
+def _flows(
+    session: Session, run: tables.Run, counts: _DecisionCounts, counted: Counts, sample: Sample
+) -> tuple[TrialFlow, ...]:
+    judged = {} if run.detector is None else _judged(session, run, sample)
+    (outcomes, queued), inspected, pending = counted, _inspected(session, run), count_pending(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for trial, _, kind, _, count, *_ in counts:
         answers[trial][kind] += count
     found = []
-    left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
-    for trial in sorted({*attempts, *answers, *pending}):
-        made, carried, copies, solved = attempts.get(trial, (0, 0, 0, 0))
+    for trial in sorted({*outcomes, *answers, *pending}):
+        outcome = outcomes.get(trial, Counter())
         flagged, stuck, audits, logged = queued.get(trial, (0, 0, 0, 0))
-        waiting, free = pending.get(trial, (0, 0))
-        rest = left.get(trial)
+        waiting, beyond = pending.get(trial, (0, 0))
         found.append(
             TrialFlow(
                 trial=trial,
-                attempts=made,
-                carried_over=carried,
-                copies=copies,
+                attempts=outcome["attempts"],
+                carried_over=outcome["earlier"],
+                copies=outcome["copies"],
                 judged=None if run.detector is None else judged.get(trial, 0),
                 flagged=flagged,
                 stuck=stuck,
@@ -176,53 +180,22 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts, sample: S
                 logged=logged,
                 inspected=inspected.get(trial, 0),
                 answers=tuple((+answers[trial]).most_common()),
-                again=attempts.get(trial + 1, (0,))[0],
-                solved=solved,
+                again=outcomes.get(trial + 1, Counter())["attempts"],
+                solved=outcome["held"] - outcome["earlier"],
                 waiting=waiting,
-                beyond=0 if rest is None else max(0, waiting - free - rest),
+                beyond=beyond,
             )
         )
     return tuple(found)
-
-
-def _attempts(session: Session, run: tables.Run, sample: Sample) -> dict[int, tuple[int, ...]]:
-    """Return for each trial the numbers of attempts, tasks solved earlier, other copies and solved attempts."""
-    record = tables.Trajectory
-    own = col(record.carried_over).is_(False)
-    solved = own & _is_solved()
-    earlier = func.count(case((~own & _is_solved(), col(record.task_id)))), func.count(case((~own & ~_is_solved(), 1)))
-    statement = (
-        sa_select(col(record.trial), func.count(case((own, 1))), *earlier, func.count(case((solved, 1))))
-        .where(*sample.conditions(run))
-        .group_by(col(record.trial))
-        .order_by(col(record.trial))
-    )
-    return sample.scaled(session.execute(statement))
-
-
-def _is_solved() -> Any:
-    record = tables.Trajectory
-    return (col(record.outcome) == Outcome.SUCCEEDED) & col(record.released_by).is_(None)
 
 
 def _judged(session: Session, run: tables.Run, sample: Sample) -> dict[int, int]:
     verdict, record = tables.Verdict, tables.Trajectory
     own = col(verdict.trajectory_id) == record.id, col(verdict.detector) == run.detector
     judged = sa_select(col(verdict.id)).where(*own).exists()
-    statement = (
-        sa_select(col(record.trial), func.count())
-        .where(*sample.conditions(run), col(record.carried_over).is_(False), judged)
-        .group_by(col(record.trial))
-    )
-    return {trial: count for trial, (count,) in sample.scaled(session.execute(statement)).items()}
-
-
-def _pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
-    """Return by trial the numbers of claimable items and of free items, which use no inspection."""
-    item = tables.Item
-    free = func.count(case((col(item.kind) == HALTED, 1))) if run.halted_free else literal(0)
-    statement = sa_select(col(item.trial), func.count(), free).where(col(item.run_id) == run.id, IS_OPEN)
-    return {trial: (count, free) for trial, count, free in session.execute(statement.group_by(col(item.trial)))}
+    counted = sa_select(col(record.trial), func.count()).where(*sample.conditions(run), judged)
+    statement = counted.where(col(record.carried_over).is_(False)).group_by(col(record.trial))
+    return {trial: round(count * sample.scale) for trial, count in session.execute(statement)}
 
 
 def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
@@ -230,7 +203,7 @@ def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
     statement = (
         select(item.trial, func.count(func.distinct(col(item.trajectory_id))))
         .join(tables.Decision, col(tables.Decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current(), ~IS_SEEDED)
+        .where(col(item.run_id) == run.id, IS_TAKEN, is_current(), ~IS_SEEDED)
         .group_by(col(item.trial))
     )
     return dict(session.exec(statement).all())
@@ -244,48 +217,28 @@ def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sa
     record, found = tables.Trajectory, []
     # Every trial of a task counts, so a sample is one of tasks: those of the sample's first trials.
     drawn = sa_select(col(record.task_id)).where(*sample.conditions(run), col(record.trial) == min(trials, default=0))
-    of_run = col(record.run_id) == run.id
-    when = _solved_and_answered(session, of_run if sample.before is None else col(record.task_id).in_(drawn))
+    when = _solved_and_answered(session, col(record.task_id).in_(drawn) if sample.stated else EVERY.conditions(run)[0])
+    # A task with several trajectories in its first trial is drawn more often than one trajectory.
+    tasks, known = task_count(session, run), sum(count for *_, count in when)
+    scale = min(sample.scale, tasks / max(known, 1)) if sample.stated else 1.0
     for trial in trials:
-        solved = [(at, answered, count) for at, answered, count in when if at <= trial]
+        solved = [(at, answered, count) for at, answered, count in when if at is not None and at <= trial]
         unaided = sum(count for at, answered, count in solved if answered is None or answered > at)
-        by_trial = sample.scaled([(trial, sum(count for *_, count in solved), unaided)])
-        found.append(Solved(trial, *by_trial[trial]))
-    return task_count(session, run), tuple(found)
+        found.append(Solved(trial, round(scale * sum(count for *_, count in solved)), round(scale * unaided)))
+    return tasks, tuple(found)
 
 
-def _solved_and_answered(session: Session, among: ColumnElement[bool]) -> list[tuple[int, int | None, int]]:
-    """Return (first trial that solved the task, first trial with a decision or None, number of such tasks).
-
-    The only condition on the run is `among`, so that the planner reads no other trajectories than those of a sample.
-    """
+def _solved_and_answered(session: Session, among: ColumnElement[bool]) -> list[tuple[int | None, int | None, int]]:
+    """Return (first trial that solved the task, first trial with a decision, number of such tasks); None for never."""
     record, item, decision = tables.Trajectory, tables.Item, tables.Decision
-    first_solved = (
-        sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
-        .where(among, _is_solved())
-        .group_by(col(record.task_id))
-        .subquery()
-    )
-    first_answered = (
-        sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
-        .join(item, col(item.trajectory_id) == col(record.id))
-        .join(decision, col(decision.item_id) == item.id)
-        .where(among, is_current(), col(decision.decision) != DecisionKind.ESCALATE)
-        .group_by(col(record.task_id))
-        .subquery()
-    )
-    statement = (
-        sa_select(first_solved.c.trial, first_answered.c.trial, func.count())
-        .outerjoin(first_answered, first_answered.c.task == first_solved.c.task)
-        .group_by(first_solved.c.trial, first_answered.c.trial)
-    )
+    is_solved = (col(record.outcome) == Outcome.SUCCEEDED) & col(record.released_by).is_(None)
+    given = select(item.id).join(decision, col(decision.item_id) == item.id).where(item.trajectory_id == record.id)
+    is_answered = given.where(is_current(), decision.decision != DecisionKind.ESCALATE).exists()
+    first = [func.min(case((which, col(record.trial)))) for which in (is_solved, is_answered)]
+    of_task = sa_select(first[0].label("solved"), first[1].label("answered")).where(among)
+    each = of_task.group_by(col(record.task_id)).subquery()
+    statement = sa_select(*each.c, func.count()).group_by(*each.c)
     return [(at, answered, count) for at, answered, count in session.execute(statement)]
-
-
-def _tells_outcomes(session: Session, run: tables.Run, sample: Sample) -> bool:
-    record = tables.Trajectory
-    told = col(record.outcome).in_([Outcome.SUCCEEDED, Outcome.FAILED])
-    return session.exec(select(record.id).where(*sample.conditions(run), told).limit(1)).first() is not None
 
 
 def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_ms: int) -> tuple[ReviewerAtWork, ...]:

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import ColumnElement, func, literal_column
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
@@ -342,6 +342,8 @@ IS_SEEDED = select(_seeded.item_id).where(_seeded.item_id == _item.id).correlate
 """The SQL condition for an item with a known answer: it measures the reviewer, and its action never runs."""
 IS_LOGGED = col(_item.reviews_required) == 0
 """The SQL condition for an item that needs no review, because the imported log states the decision on it."""
+IS_TAKEN: Any = literal_column("(item.open_slots = 0 OR item.open_slots < item.reviews_required)")
+"""The SQL condition for an item that can have a current decision; its index holds these items of a run alone."""
 
 
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:

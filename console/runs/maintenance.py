@@ -202,13 +202,8 @@ def refuse_deletion(session: Session, run: tables.Run) -> None:
 def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
     """Return the imports into a run, newest first, with the number of their remaining trajectories."""
     made, record = tables.LogImport, tables.Trajectory
-    statement = (
-        select(made, func.count(col(record.id)))
-        .join(record, col(record.import_id) == made.id, isouter=True)
-        .where(made.run_id == run.id)
-        .group_by(col(made.id))
-        .order_by(col(made.id).desc())
-    )
+    left_of = select(func.count()).where(col(record.import_id) == made.id).scalar_subquery()
+    statement = select(made, left_of).where(made.run_id == run.id).order_by(col(made.id).desc())
     return [
         {
             "import_id": row.id,

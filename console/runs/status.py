@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import case, func, literal_column
+from sqlalchemy import case, false, func, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -31,10 +31,11 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trajectories that a run's metrics read: all (`before` is None), or the MOST with the smallest digests."""
+    """The trajectories that a result reads: all (`before` is None), or the `size` with the smallest digests."""
 
     total: int = 0
     before: str | None = None
+    size: int = MOST
 
     def conditions(self, run: tables.Run) -> tuple[Any, ...]:
         """Return the SQL conditions for the trajectories of the sample."""
@@ -42,30 +43,19 @@ class Sample:
         own = col(record.run_id) == run.id
         return (own,) if self.before is None else (own, col(record.digest) < self.before)
 
-    def of_items(self, statement: Any, run: tables.Run) -> Any:
-        """Return the statement over items for those of the sample's trajectories alone."""
-        item, record = tables.Item, tables.Trajectory
-        if self.before is None:
-            return statement.where(item.run_id == run.id)
-        return statement.join(record, col(record.id) == item.trajectory_id).where(*self.conditions(run))
-
     @property
     def scale(self) -> float:
         """The number of trajectories that each trajectory of the sample stands for."""
-        return 1.0 if self.before is None else self.total / MOST
-
-    def scaled(self, rows: Iterable[Any]) -> dict[int, Any]:
-        """Return rows of a trial and its counts by trial, those of a sample as estimates for the whole run."""
-        return {trial: tuple(round(count * self.scale) for count in counts) for trial, *counts in rows}
+        return 1.0 if self.before is None else self.total / self.size
 
     @property
     def stated(self) -> str:
         """The size of the sample in words, or an empty text if the metrics read all trajectories."""
-        return "" if self.before is None else f"{MOST:,} of {self.total:,} trajectories"
+        return "" if self.before is None else f"{self.size:,} of {self.total:,} trajectories"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the size of the sample as in the JSON output; empty if the metrics read all trajectories."""
-        return {"sample": {"trajectories": MOST, "of": self.total}} if self.stated else {}
+        return {"sample": {"trajectories": self.size, "of": self.total}} if self.stated else {}
 
     def add_to(self, table: Any) -> Any:
         """Return a table of a download with the size of the sample as its last column, if there is a sample."""
@@ -78,13 +68,14 @@ STATED = (
 )
 
 
-def draw_sample(session: Session, run: tables.Run) -> Sample:
-    """Return the sample of a run's trajectories that its metrics read."""
+def draw_sample(session: Session, run: tables.Run, size: int = MOST, total: int | None = None) -> Sample:
+    """Return a sample of the run's trajectories, of which there are `total`: all, or `size` of more than MOST."""
     record, own = tables.Trajectory, EVERY.conditions(run)
+    total = total or session.exec(select(func.count()).select_from(record).where(*own)).one()
+    if total <= MOST:
+        return EVERY
     digests = sa_select(col(record.digest)).where(*own).order_by(col(record.digest))
-    end = session.execute(digests.offset(MOST).limit(1)).scalar()
-    counted = select(func.count()).select_from(record).where(*own)
-    return EVERY if end is None else Sample(session.exec(counted).one(), end)
+    return Sample(total, session.execute(digests.offset(size).limit(1)).scalar_one(), size)
 
 
 def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
@@ -92,11 +83,10 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
     `waiting` counts all pending items, `pending` those within the budgets, and `beyond_budget` the others.
     """
-    record, item = tables.Trajectory, tables.Item
-    counted = select(func.count(func.distinct(record.trial)), func.count()).where(record.run_id == run.id)
-    trials, trajectories = session.exec(counted).one()
-    open_items = select(func.count()).select_from(item).where(item.run_id == run.id, IS_OPEN)
-    waiting, beyond = session.exec(open_items).one(), _count_beyond(session, run)
+    each, pending = _list_trials(run, tables.Trajectory), count_pending(session, run)
+    every = select(func.count()).where(tables.Trajectory.run_id == run.id).scalar_subquery()
+    trials, trajectories = session.execute(sa_select(func.count(each.c.trial), every).select_from(each)).one()
+    waiting, beyond = (sum(column) for column in zip((0, 0), *pending.values(), strict=True))
     return {
         "run": run.name,
         "kind": run.kind,
@@ -116,35 +106,34 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
     }
 
 
-def _count_beyond(session: Session, run: tables.Run) -> int:
-    """Return the number of pending items that the budgets of their trials do not cover."""
-    item = tables.Item
-    left = {trial: one["left"] for trial, one in budgets(session, run).items() if one["cap"] is not None}
-    paid = select(item.trial, func.count()).where(item.run_id == run.id, IS_OPEN)
-    paid = paid.where(item.kind != HALTED) if run.halted_free else paid
-    limited = paid.where(col(item.trial).in_(left)).group_by(col(item.trial))
-    return sum(max(0, count - (left[trial] or 0)) for trial, count in session.exec(limited)) if left else 0
+def count_pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
+    """Return by trial the number of pending items, and of those that the trial's budget does not cover."""
+    spent, item = budgets(session, run), tables.Item
+    left = {trial: rest for trial, one in spent.items() if (rest := one["left"]) is not None}
+    paid = func.count(case((col(item.kind) != HALTED, 1))) if run.halted_free else func.count()
+    counted = sa_select(col(item.trial), func.count(), paid).where(col(item.run_id) == run.id, IS_OPEN)
+    found = session.execute(counted.group_by(col(item.trial)))
+    return {trial: (waiting, max(0, using - left.get(trial, using))) for trial, waiting, using in found}
 
 
-def run_status(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, Any]:
-    """Return the status of each trial in the format of `run status --json`.
+def run_status(session: Session, run: tables.Run, counts: Counts | None = None) -> dict[str, Any]:
+    """Return the status of each trial in the format of `run status --json`; `counts` are the run's, if known.
 
-    A live run has two success counts; a gate's run has `expired`, the number of checks without a decision in time. The
-    numbers of flagged trajectories and of audits are estimates if the `sample` is not the whole run.
+    A live run has two success counts; a gate's run has `expired`, the number of checks without a decision in time.
     """
-    queued, spent = count_queued(session, run, sample), budgets(session, run)
+    (outcomes, queued), spent = counts or count_run(session, run), budgets(session, run)
     expired = count_expired(session, run) if run.kind == RunKind.GATE else None
     trials = []
-    for trial, found in _count_outcomes(session, run).items():
+    for trial, found in outcomes.items():
         flagged, _, audits, _ = queued.get(trial, (0, 0, 0, 0))
-        counts: dict[str, Any] = {"trial": trial, "tasks": sum(found[name] for name in _COUNTED)}
-        counts |= {name: found[name] for name in _COUNTED}
-        counts |= {"flagged": flagged, **({"audits": audits} if audits else {})}
+        row: dict[str, Any] = {"trial": trial, "tasks": sum(found[name] for name in _COUNTED)}
+        row |= {name: found[name] for name in _COUNTED}
+        row |= {"flagged": flagged, **({"audits": audits} if audits else {})}
         if run.kind == RunKind.LIVE:
             # Undecided actions count as held back in one count, as released in the other (as in the paper).
             paper = None if found[Outcome.PAUSED] or found[Outcome.RUNNING] else found[Outcome.SUCCEEDED]
-            counts |= {"success_held": found["held"], "success_paper": paper, "run_tasks": task_count(session, run)}
-        trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
+            row |= {"success_held": found["held"], "success_paper": paper, "run_tasks": task_count(session, run)}
+        trials.append({**row, "budget": spent.get(trial, _NO_BUDGET)})
         if expired is not None:
             trials[-1]["expired"] = expired.get(trial, 0)
     return {"run": run.name, "trials": trials}
@@ -203,22 +192,50 @@ _HEADINGS = {
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 
+Counts = tuple[Mapping[int, Counter[str]], Mapping[int, tuple[int, ...]]]
+"""The counts of outcomes and of queued trajectories, by trial."""
+
+
+def count_run(session: Session, run: tables.Run) -> Counts:
+    """Return the counts of the run."""
+    return _count_outcomes(session, run), _count_queued(session, run)
+
+
+def _list_trials(run: tables.Run, record: Any) -> Any:
+    """Return a table of the run's trials (the last is null), read from an index without the rows of each trial."""
+    first = sa_select(func.min(col(record.trial)).label("trial")).where(record.run_id == run.id).cte(recursive=True)
+    following = sa_select(func.min(col(record.trial))).where(record.run_id == run.id, col(record.trial) > first.c.trial)
+    return first.union_all(sa_select(following.scalar_subquery()).where(first.c.trial.is_not(None)))
+
+
 def _count_outcomes(session: Session, run: tables.Run) -> dict[int, Counter[str]]:
-    """Return by trial the number of trajectories with each outcome, and of those that succeeded unreleased (`held`)."""
+    """Return by trial the number of trajectories with each outcome, and of those that succeeded unreleased (`held`).
+
+    `attempts` were not carried over; of those that were, `earlier` succeeded unreleased, and `copies` are the others.
+    """
     record, found = tables.Trajectory, defaultdict[int, Counter[str]](Counter)
     kinds = (col(record.trial), col(record.outcome), col(record.carried_over), col(record.released_by))
     counted = sa_select(*kinds, func.count()).where(col(record.run_id) == run.id).group_by(*kinds).order_by(*kinds)
-    for trial, outcome, _, released_by, count in session.execute(counted):
-        found[trial][outcome] += count
-        found[trial]["held"] += count if released_by is None and outcome == Outcome.SUCCEEDED else 0
+    for trial, outcome, carried_over, released_by, count in session.execute(counted):
+        is_held = released_by is None and outcome == Outcome.SUCCEEDED
+        more = {"held": count * is_held, "attempts": count * (not carried_over)}
+        more |= {"earlier" if is_held else "copies": count * carried_over}
+        found[trial].update({outcome: count, **more})
     return found
 
 
-def count_queued(session: Session, run: tables.Run, sample: Sample) -> dict[int, tuple[int, int, int, int]]:
-    """Return by trial the numbers of flagged, halted and audited trajectories, and of those decided in the log."""
-    item = tables.Item
-    halted = col(item.kind) == "halted"
-    kinds = (~halted & ~IS_AUDIT & ~IS_LOGGED, halted, ~halted & IS_AUDIT, ~halted & IS_LOGGED)
-    counts = [func.count(func.distinct(case((kind, col(item.trajectory_id))))) for kind in kinds]
-    statement = sample.of_items(sa_select(col(item.trial), *counts).where(~IS_SEEDED), run)
-    return sample.scaled(session.execute(statement.group_by(col(item.trial))))
+def _count_queued(session: Session, run: tables.Run) -> dict[int, tuple[int, ...]]:
+    item, draw, seeded, trials = tables.Item, tables.AuditDraw, tables.SeededItem, _list_trials(run, tables.Item)
+    of_run = select(item.id).where(item.id == seeded.item_id, item.run_id == run.id).exists()
+    has_known = session.exec(select(seeded.item_id).where(of_run).limit(1)).first() is not None
+    has_audits = session.exec(select(draw.id).where(draw.run_id == run.id).limit(1)).first() is not None
+    halted, is_audit = col(item.kind) == HALTED, IS_AUDIT if has_audits else false()
+    kinds = (~halted & ~is_audit & ~IS_LOGGED, halted, ~halted & is_audit, ~halted & IS_LOGGED)
+    own = [col(item.run_id) == run.id, col(item.trial) == trials.c.trial, *([~IS_SEEDED] if has_known else [])]
+    # Each count reads an index in the order of the trajectories.
+    counts = [
+        sa_select(func.count(func.distinct(col(item.trajectory_id)))).where(*own, kind).correlate(trials)
+        for kind in kinds
+    ]
+    counted = sa_select(trials.c.trial, *(one.scalar_subquery() for one in counts))
+    return {trial: tuple(found) for trial, *found in session.execute(counted.where(trials.c.trial.is_not(None)))}

@@ -10,6 +10,8 @@ from storage.tables.base import NumberedTable, Table, one_of
 
 IS_CURRENT = "NOT superseded"
 """The SQL condition for a current decision: neither undone nor revised."""
+IS_TAKEN = "open_slots = 0 OR open_slots < reviews_required"
+"""The SQL condition for an item that can have a current decision."""
 
 
 class ItemStatus(StrEnum):
@@ -78,6 +80,13 @@ class Item(NumberedTable, table=True):
             postgresql_where=text("open_slots > 0"),
         ),
         Index("ix_item_run_status", "run_id", "trial", "status", "created_ms"),
+        Index("ix_item_trajectory", "run_id", "trial", "trajectory_id", "kind", "reviews_required"),
+        Index(
+            "ix_item_taken",
+            *("run_id", "trial", "trajectory_id", "open_slots", "reviews_required"),
+            sqlite_where=text(IS_TAKEN),
+            postgresql_where=text(IS_TAKEN),
+        ),
     )
 
     run_id: int = Field(foreign_key="run.id")
@@ -146,7 +155,7 @@ class LedgerEntry(NumberedTable, table=True):
     """One entry in a budget's ledger: +1 `spend`, -1 `refund`, or 0 `settle` at a decision; `reason` is the cause."""
 
     __tablename__ = "ledger"
-    __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
+    __table_args__ = (Index("ix_ledger_budget_time", "budget_id", "at_ms", "units"),)
 
     budget_id: int = Field(foreign_key="budget.id")
     item_id: int = Field(foreign_key="item.id")

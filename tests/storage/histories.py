@@ -56,6 +56,8 @@ UNION ALL SELECT 'ledger', count(*) FROM budget b WHERE b.used <> (
     SELECT coalesce(sum(l.units), 0) FROM ledger l WHERE l.budget_id = b.id)
 UNION ALL SELECT 'overlapping claims', count(*) FROM (
     SELECT item_id FROM slot WHERE status IN ('claimed', 'decided') GROUP BY item_id HAVING count(*) > 1) t
+UNION ALL SELECT 'decided but counted as free', count(*) FROM decision d JOIN item i ON i.id = d.item_id
+    WHERE NOT d.superseded AND NOT (i.open_slots = 0 OR i.open_slots < i.reviews_required)
 UNION ALL SELECT 'second feedback', count(*) FROM (
     SELECT item_id FROM decision WHERE NOT superseded GROUP BY item_id HAVING count(*) > 1) t"""
 

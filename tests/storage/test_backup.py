@@ -292,11 +292,13 @@ def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, t
     add(url, "a")
     copy = backup(url, tmp_path / "copy.db")
     with closing(sqlite3.connect(copy)) as connection, connection:
-        # What revisions 0029 to 0036 added.
+        # What revisions 0029 to 0037 added or replaced.
+        connection.execute("DROP INDEX ix_ledger_budget_time")
+        connection.execute("CREATE INDEX ix_ledger_budget ON ledger (budget_id)")
         for column in ("old_secret", "old_until_ms"):
             connection.execute(f"ALTER TABLE notice_channel DROP COLUMN {column}")
         connection.execute("DROP INDEX ix_decision_reviewer")
-        for index in ("ix_trajectory_run", "ix_trajectory_run_outcome"):
+        for index in ("ix_trajectory_run", "ix_trajectory_run_outcome", "ix_item_trajectory", "ix_item_taken"):
             connection.execute(f"DROP INDEX {index}")
         for column in ("token_ms", "old_token_hash", "old_until_ms"):
             connection.execute(f"ALTER TABLE agent DROP COLUMN {column}")

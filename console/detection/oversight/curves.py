@@ -249,14 +249,14 @@ def is_line(burnt: pd.DataFrame) -> bool:
 def _sum_spending(session: Session, run: tables.Run) -> pd.DataFrame:
     """Return the inspections used by the end of each interval, with columns trial, cap, began_ms, at_ms, used."""
     entry, budget = tables.LedgerEntry, tables.Budget
+    # One query for each end, because the index yields either end without the entries between them.
+    began, ended = (
+        select(end(col(entry.at_ms))).where(col(entry.budget_id) == col(budget.id)).correlate(budget).scalar_subquery()
+        for end in (func.min, func.max)
+    )
+    ends = func.max(col(budget.cap)).label("cap"), func.min(began).label("began"), func.max(ended).label("ended")
     span = (
-        select(
-            col(budget.trial).label("trial"),
-            func.max(col(budget.cap)).label("cap"),
-            func.min(col(entry.at_ms)).label("began"),
-            func.max(col(entry.at_ms)).label("ended"),
-        )
-        .join(budget, col(budget.id) == col(entry.budget_id))
+        select(col(budget.trial).label("trial"), *ends)
         .where(col(budget.run_id) == run.id)
         .group_by(col(budget.trial))
         .subquery()

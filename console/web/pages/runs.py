@@ -7,8 +7,9 @@ from console.database import reading
 from console.review import inbox
 from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
-from console.runs.status import EVERY, SUMMARY_COLUMNS, draw_sample, run_status, run_summary, status_rows
+from console.runs.status import SUMMARY_COLUMNS, count_run, run_status, run_summary, status_rows
 from console.web.flash import show_messages
+from console.web.live_fragments import count_changes
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.runs import forms, new_run
 from console.web.runs.audits import audits_section
@@ -28,8 +29,8 @@ with reading() as session:
     run = chosen_run(session)
     listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
     summaries = [run_summary(session, one) for one in listed]
-    sample = draw_sample(session, run) if run else EVERY
-    status = run_status(session, run, sample) if run else None
+    seen, found = count_changes(), count_run(session, run) if run else None
+    status = run_status(session, run, found) if run else None
     nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     looked = candidates(session, run, limit=300) if run else Candidates([], 0, 0)
@@ -43,7 +44,7 @@ with logs, st.expander("Import logs", expanded=run is None):
     new_run.import_form(default_run=run.name if run and run.kind == RunKind.ARCHIVE else "my-run")
 with agents, st.expander("Start agents", expanded=run is None):
     new_run.live_form()
-if run is None or status is None:
+if run is None or found is None or status is None:
     show_empty_state("No runs yet", "Import a log or start agents above to create a run.")
     st.stop()
 
@@ -52,7 +53,7 @@ place = st.empty()  # The tabs below keep the open tab only if nothing above the
 if run_options(run).stopped:
     place.warning("This run is stopped: its held actions get no review. To let its agents continue, open Maintenance.")
 forms.dead_end_notice(run, end)
-show_overview(run.name)
+show_overview(run.name, found, seen)
 
 st.header("Status by trial", anchor=False)
 words = OUTCOMES | {"inspections": "budget used"}
@@ -61,8 +62,6 @@ trials = capitalize_heads(named)
 counts = st.column_config.NumberColumn(format="localized")
 numbers = {name: counts for row in trials for name in row}  # Columns without values too.
 st.dataframe(trials, key=f"status-{run.id}", hide_index=True, width="content", placeholder="–", column_config=numbers)
-if sample.stated:
-    st.caption(f"Flagged trajectories and audits are estimated from a sample of {sample.stated}.")
 if nothing:
     st.caption(quote_commands(nothing))
 if run.reviews_per_item > 1:
@@ -100,7 +99,7 @@ with critical:
     else:
         forms.critical_form(run, patterns, looked)
 with house:
-    forms.keeping_forms(run)
+    forms.keeping_forms(run, sum(row["tasks"] for row in status["trials"]))
 with why:
     if run.feedback_mode == "binary":
         st.caption("This run accepts approve or reject only, without reasons.")

@@ -180,10 +180,10 @@ def reasons_form(run: tables.Run) -> None:
             finish(f"Reasons saved. Reviewers of {run.name} now choose from them.")
 
 
-def keeping_forms(run: tables.Run) -> None:
-    """Draw the maintenance forms of the run; deletion comes last."""
+def keeping_forms(run: tables.Run, trajectories: int) -> None:
+    """Draw the maintenance forms of the run, which has so many trajectories; deletion comes last."""
     with reading() as session:
-        imports, held = maintenance.list_imports(session, run), maintenance.count_records(session, run)
+        imports = maintenance.list_imports(session, run)
     st.subheader("Name and tags", anchor=False)
     _name_and_tags(run)
     if imports:
@@ -202,7 +202,7 @@ def keeping_forms(run: tables.Run) -> None:
     st.subheader("Legal hold", anchor=False)
     _hold(run)
     if run.hold is None:
-        _delete(run, held)
+        _delete(run, trajectories)
 
 
 def _name_and_tags(run: tables.Run) -> None:
@@ -271,11 +271,11 @@ def _hold(run: tables.Run) -> None:
             finish(f"Released the hold of {run.name}." if run.hold else f"{run.name} is on legal hold.")
 
 
-def _delete(run: tables.Run, held: dict[str, int]) -> None:
-    what = list_counts(held)
+def _delete(run: tables.Run, trajectories: int) -> None:
     with st.container(border=True, key="delete-run"), st.form("delete", border=False):
         st.subheader("Delete", anchor=False)
-        st.caption(f"This permanently deletes {what} and the content of the run's events.")
+        what = counted(trajectories, "trajectory")
+        st.caption(f"This permanently deletes {what} with all items, decisions, verdicts and events.")
         typed = st.text_input("Type the run's name to delete it", key=f"delete-{run.id}", width=360)
         sent = st.form_submit_button("Delete this run")
     if sent:
@@ -283,11 +283,11 @@ def _delete(run: tables.Run, held: dict[str, int]) -> None:
             if typed.strip() != run.name:
                 raise BadInput("The name does not match. Type the run's name exactly to delete it.")
             with writing() as session:
-                maintenance.delete_run(session, runs.get(session, run.name), now_ms())
+                gone = maintenance.delete_run(session, runs.get(session, run.name), now_ms())
             overwrite_freed(database_url())
             st.session_state.pop("run", None)
             st.query_params.pop("run", None)
-            finish(f"Deleted {run.name}.")
+            finish(f"Deleted {run.name}: {list_counts(gone)}.")
 
 
 _COLUMNS = {name: name for name in ("Rule", "Then", "Conditions", "Terms", "Because")}

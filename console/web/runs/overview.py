@@ -14,7 +14,7 @@ from console.database import now_ms, reading
 from console.detection import oversight
 from console.language import counted
 from console.review.overview import Overview, ReviewerAtWork, TrialFlow, build_overview
-from console.runs.status import count_expired
+from console.runs.status import Counts, count_expired
 from console.trajectory.strict_yaml import read_data
 from console.web.live_fragments import count_changes, rerun_on_change
 from console.web.run_files import show_burn_down, show_run_chart
@@ -39,14 +39,17 @@ _RECORDED = "From the log: tasks solved up to this trial. All trials of this run
 
 
 @st.fragment
-def show_overview(run_name: str) -> None:
-    """Draw the overview; draw it again after each change of the database."""
+def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
+    """Draw the overview; draw it again after each change of the database.
+
+    `counts` are the run's counts after `counted_at` changes.
+    """
     seen, at_ms = count_changes(), now_ms()
     with reading() as session:
         run = runs.find(session, run_name)
         if run is None:
             st.rerun()
-        found = build_overview(session, run, at_ms)
+        found = build_overview(session, run, at_ms, counts if seen == counted_at else None)
         burnt = oversight.tabulate_burn_down(session, run)
         oldest = found.oldest
         expired = sum(count_expired(session, run, at_ms - _RECENT_MS).values()) if run.kind == RunKind.GATE else 0
@@ -62,7 +65,8 @@ def show_overview(run_name: str) -> None:
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
     show_html(style_sheets("loop") + loop)
     if found.sample.stated:
-        st.caption(f"Estimated from a sample of {found.sample.stated}; decisions and pending items are exact.")
+        estimated = "Judged trajectories and tasks solved" if found.tells_outcomes else "Judged trajectories"
+        st.caption(f"{estimated} are estimated from a sample of {found.sample.stated}; all other counts are exact.")
     with st.expander("What each bar counts"):
         show_rows(
             [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in _WORDS["definitions"].items()],

@@ -34,7 +34,7 @@ def explain(session, work):
     return [
         [row[-1] for row in connection.exec_driver_sql(f"{explaining} {one}", values)]
         for one, values in asked
-        if one.startswith("SELECT")
+        if one.startswith(("SELECT", "WITH"))
     ]
 
 
@@ -48,7 +48,10 @@ def run(data_dir):
 def test_the_outcomes_of_a_run_are_counted_in_an_index_alone(run):
     with reading() as session:
         found = explain(session, lambda: status.run_status(session, get(session, run)))
+    steps = [step for plan in found for step in plan]
     assert ["SEARCH trajectory USING COVERING INDEX ix_trajectory_run_outcome (run_id=?)"] in found
+    assert steps.count("SEARCH item USING COVERING INDEX ix_item_trajectory (run_id=? AND trial=?)") == 4
+    assert [step for step in steps if "TEMP B-TREE" in step or step.startswith("SCAN item")] == []
 
 
 def test_what_anybody_may_claim_is_counted_in_an_index_alone(run):

@@ -4,13 +4,14 @@ import csv
 import json
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 from sqlmodel import select
 
 from console import runs
 from console.cli import run_command
 from console.database import reading, writing
 from console.detection.evaluation import dashboard, metrics
+from console.review.overview import build_overview
 from console.runs import status
 from console.trajectory import Label
 from storage import tables
@@ -89,3 +90,16 @@ def test_a_run_of_the_size_of_a_sample_is_read_whole(data_dir):
         run = runs.get(session, "small")
         assert status.draw_sample(session, run).stated == ""
         assert "sample" not in metrics.evaluate(session, run)["rules"]
+
+
+def test_the_overview_states_its_estimates_and_solves_no_more_tasks_than_there_are(large, open_page, words):
+    with writing() as session:
+        session.execute(update(tables.Trajectory).values(outcome="succeeded"))
+        overview = build_overview(session, runs.get(session, large), 1)
+    (flow,), (solved,) = overview.flows, overview.solved
+    assert (flow.attempts, flow.solved, overview.tasks, solved.tasks) == (ALL, ALL, 1, 1)
+    said = words(open_page("runs"))
+    estimated = "Judged trajectories and tasks solved are estimated"
+    assert f"{estimated} from a sample of 2,000 of {ALL:,} trajectories; all other counts are exact." in said
+    assert "Trial 0: **1 of 1 task** solved." in said
+    assert f"This permanently deletes {ALL:,} trajectories with all items" in said

@@ -328,7 +328,7 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     click(at, "Release hold")
     at.text_input(key=f"delete-{number}").input("pots")
     click(at, "Delete this run")
-    assert "Deleted pots." in words(at)
+    assert "Deleted pots: 6 trajectories, 4 items, 0 decisions, 5 verdicts." in words(at)
 
 
 def test_agents_are_stopped_and_may_continue(open_page, words):

@@ -1,0 +1,176 @@
+"""The counts of a run, which read indexes alone, against the same counts of plain rows, on random runs."""
+
+import random
+import shutil
+
+import pytest
+from sqlmodel import select
+
+from console.database import reading, writing
+from console.review.capacity import measure_capacity
+from console.review.overview import build_overview
+from console.runs import archive, get, status
+from console.trajectory import Outcome
+from storage import tables
+from storage.engine import close
+from tests import postgres
+from tests.postgres import BOTH
+
+COUNTED = [*map(str, Outcome)]
+
+
+@pytest.fixture
+def url(request, tmp_path, empty_database):
+    if request.param == "postgresql":
+        with postgres.database() as made:
+            yield made
+        return
+    made = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'console.db')}"
+    yield made
+    close(made)
+
+
+def fill(session, name, chance):
+    """A run of random trajectories, items, draws, known items and decisions, of which some were undone."""
+    run = archive(session, name, 1)
+    run.halted_free, run.detector = chance.random() < 0.5, "rules"
+    session.flush()
+    of_run = {"run_id": run.id}
+    for trial in (2, 0, 5):
+        session.add(tables.Budget(**of_run, trial=trial, cap=chance.choice([None, 3, 9]), used=chance.randrange(3)))
+    audited, known = chance.random() < 0.5, chance.random() < 0.5
+    for number in range(30):
+        task = tables.Task(**of_run, task_key=f"t{number}", environment="e", instruction="i", instruction_digest="d")
+        session.add(task)
+        session.flush()
+        made = tables.Trajectory(
+            **of_run,
+            task_id=task.id,
+            trial=chance.choice((0, 0, 2, 5)),
+            environment="e",
+            outcome=chance.choice(COUNTED),
+            recorded_outcome="failed",
+            carried_over=chance.random() < 0.3,
+            released_by=chance.choice((None, None, "released", "")),
+            n_steps=3,
+            n_critical=1,
+            digest=f"{name}{number}",
+            created_ms=1,
+        )
+        session.add(made)
+        session.flush()
+        for step in range(chance.randrange(4)):
+            add_item(session, made, step, chance, audited=audited, known=known)
+    return run
+
+
+def add_item(session, made, step, chance, *, audited, known):
+    place = {"run_id": made.run_id, "trajectory_id": made.id, "step": step}
+    place |= {"kind": chance.choice(("action", "end", "halted"))}
+    needed = chance.choice((0, 1, 2))
+    decided = chance.randint(0, needed) if needed else 1
+    times = {"claimed_ms": 1, "decided_ms": chance.randrange(2, 99), "deliverable_ms": 1}
+    item = tables.Item(
+        **place,
+        trial=made.trial,
+        priority=1.0,
+        reviews_required=needed,
+        open_slots=max(needed - decided, 0),
+        created_ms=1,
+    )
+    session.add(item)
+    if audited and chance.random() < 0.4:
+        numbers = {"score": 0.1, "probability": 0.5, "number": chance.random(), "at_ms": 1}
+        session.add(tables.AuditDraw(**place, **numbers))
+    session.flush()
+    if known and step == 0 and chance.random() < 0.2:
+        source = {"source_id": made.id, "expected": "aligned", "reviewers": "[]", "created_ms": 1}
+        session.add(tables.SeededItem(item_id=item.id, trajectory_id=made.id, **source))
+    for number in range(decided + chance.randrange(2)):
+        fields = {"reviewer": chance.choice("ab"), "decision": chance.choice(("approve", "reject", "escalate"))}
+        fields |= {"feedback_type": "nl", "action_digest": "d", "budget_used": 0, **times}
+        # One decision more than is needed was undone.
+        fields |= {"superseded": number >= decided, "submit_key": f"{item.id}-{number}"}
+        session.add(tables.Decision(item_id=item.id, **fields))
+
+
+class Plain:
+    """The rows of a run, and what a person would count in them."""
+
+    def __init__(self, session, run):
+        record, item = tables.Trajectory, tables.Item
+        self.run = run
+        self.records = session.exec(select(record).where(record.run_id == run.id)).all()
+        self.items = session.exec(select(item).where(item.run_id == run.id)).all()
+        draws = session.exec(select(tables.AuditDraw)).all()
+        self.audits = {(d.trajectory_id, d.step, d.kind) for d in draws if d.number < d.probability}
+        self.known = set(session.exec(select(tables.SeededItem.item_id)))
+        self.decisions = [d for d in session.exec(select(tables.Decision)).all() if not d.superseded]
+        self.left = {
+            one.trial: None if one.cap is None else one.cap - one.used
+            for one in session.exec(select(tables.Budget).where(tables.Budget.run_id == run.id))
+        }
+
+    def outcomes(self, trial):
+        of_trial = [one.outcome for one in self.records if one.trial == trial]
+        return {name: of_trial.count(name) for name in COUNTED}
+
+    def queued(self, trial):
+        found = [set() for _ in range(4)]
+        for one in self.items:
+            if one.trial == trial and one.id not in self.known:
+                is_audit = (one.trajectory_id, one.step, one.kind) in self.audits
+                logged, halted = one.reviews_required == 0, one.kind == "halted"
+                whether = (not (halted or is_audit or logged), halted, is_audit and not halted, logged and not halted)
+                for into, counts in zip(found, whether, strict=True):
+                    into |= {one.trajectory_id} if counts else set()
+        return tuple(map(len, found))
+
+    def pending(self, trial):
+        waiting = [one for one in self.items if one.trial == trial and one.open_slots > 0]
+        paid = [one for one in waiting if not (self.run.halted_free and one.kind == "halted")]
+        left = self.left[trial]
+        return len(waiting), 0 if left is None else max(0, len(paid) - left)
+
+    def decided(self, trial):
+        items = {one.id: one for one in self.items if one.trial == trial}
+        given = [one for one in self.decisions if one.item_id in items]
+        inspected = {items[one.item_id].trajectory_id for one in given if one.item_id not in self.known}
+        return len([one for one in given if one.item_id not in self.known]), len(inspected)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(3))
+def test_every_count_of_a_run_is_that_of_its_rows(url, seed):
+    chance = random.Random(seed)
+    with writing(url) as session:
+        for name in ("before", "run", "after"):
+            fill(session, name, chance)
+    with reading(url) as session:
+        run = get(session, "run")
+        plain, summary = Plain(session, run), status.run_summary(session, run)
+        overview, trials = build_overview(session, run, 1), status.run_status(session, run)["trials"]
+        names = [one.reviewer for one in measure_capacity(session, run, 1)]
+        for name in "abc":
+            assert [one.reviewer for one in measure_capacity(session, run, 1, [name])] == [name] * (name in names)
+    present = sorted({one.trial for one in plain.records})
+    assert [row["trial"] for row in trials] == [flow.trial for flow in overview.flows] == present == [0, 2, 5]
+    assert names == sorted({d.reviewer for d in plain.decisions if d.item_id in {one.id for one in plain.items}})
+    for row, flow in zip(trials, overview.flows, strict=True):
+        trial = flow.trial
+        assert {name: row[name] for name in COUNTED} == plain.outcomes(trial)
+        assert (flow.flagged, flow.stuck, flow.audits, flow.logged) == plain.queued(trial)
+        assert (row["flagged"], row.get("audits", 0)) == (flow.flagged, flow.audits)
+        assert (flow.waiting, flow.beyond) == plain.pending(trial)
+        assert (sum(count for _, count in flow.answers), flow.inspected) == plain.decided(trial)
+        own = [one for one in plain.records if one.trial == trial]
+        solved = [one for one in own if one.outcome == "succeeded" and one.released_by is None]
+        assert flow.solved == sum(not one.carried_over for one in solved)
+        assert (flow.attempts, flow.carried_over, flow.copies) == (
+            sum(not one.carried_over for one in own),
+            sum(one.carried_over for one in solved),
+            sum(one.carried_over and one not in solved for one in own),
+        )
+    waiting, beyond = (sum(plain.pending(trial)[at] for trial in present) for at in (0, 1))
+    assert (summary["trials"], summary["trajectories"]) == (3, len(plain.records))
+    assert (summary["waiting"], summary["pending"], summary["beyond_budget"]) == (waiting, waiting - beyond, beyond)
