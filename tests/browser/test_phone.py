@@ -57,10 +57,10 @@ def test_the_menu_closes_when_a_page_is_chosen_or_the_page_beside_it_is_touched(
     expect(menu).to_have_attribute("data-collapsed", "true")
 
 
-# A touch anywhere in its row unfolds a step, and the sign of a help text repeats what the handbook says.
+# A touch anywhere in its row unfolds a step and opens a field of several choices; a help text repeats the handbook.
 SMALL = """[...document.querySelectorAll("button, [role=combobox], textarea, [data-testid=stSidebarNavLink]")]
     .filter((each) => getComputedStyle(each).visibility === "visible")
-    .filter((each) => !each.matches(".ia-toggle, [data-testid=stTooltipHoverTarget] button"))
+    .filter((each) => !each.matches(".ia-toggle, [data-testid=stTooltipHoverTarget] *, [data-testid=stMultiSelect] *"))
     .map((each) => [each.ariaLabel || each.innerText, each.getBoundingClientRect()])
     .filter(([, { width, height }]) => width > 2 && height > 2 && height < 42)
     .map(([name, { width, height }]) => `${name}: ${Math.round(width)} x ${Math.round(height)}`)"""
@@ -71,10 +71,10 @@ LESSER = [pytest.param(path, marks=pytest.mark.at_length) for path in ("answers"
 def test_what_a_reviewer_presses_is_as_large_as_a_finger(filled, phone, path):
     filled()
     page = phone(path)
-    assert page.evaluate(SMALL) == []
+    until(page, f"{SMALL}.length === 0")
     page.get_by_test_id("stExpandSidebarButton").tap()
     page.get_by_test_id("stSidebarNavLink").first.wait_for()
-    assert page.evaluate(SMALL) == []
+    until(page, f"{SMALL}.length === 0")
 
 
 def test_the_saved_draft_is_named_beside_the_claim_and_not_over_it(filled, phone):

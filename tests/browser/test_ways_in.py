@@ -54,6 +54,33 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     assert page.locator(".ia-step.ia-open").count() == 1
 
 
+FOCUS = """(() => {
+    const at = document.activeElement, box = at.getBoundingClientRect(), { outlineStyle } = getComputedStyle(at)
+    const bar = document.querySelector("[data-testid=stBottom]"), name = at.ariaLabel || at.innerText
+    if (at === document.body) return "nothing has the focus"
+    if (at.matches("[data-testid=stTopNavLink]") && outlineStyle === "none") return `${name}: no ring`
+    if (!bar.contains(at) && box.height < 300 && box.bottom > bar.getBoundingClientRect().top) return `${name}: covered`
+    return ""
+})()"""
+
+
+def test_the_focus_is_visible_at_each_stop_and_never_under_the_decision_bar(filled, serve, open_page, settled):
+    filled(budget="9")
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=kettles")
+    ready(page, shown_item(page))
+    settled(page)
+    page.get_by_test_id("stTopNavLink").first.focus()
+    faults = []
+    for _ in range(26):
+        page.keyboard.press("Tab")
+        # A scroll to what gets the focus takes a moment.
+        page.wait_for_timeout(80)
+        faults.append(page.evaluate(FOCUS))
+    assert [fault for fault in faults if fault] == []
+
+
 def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_page, settled):
     filled(budget="9")
     page = open_page()
