@@ -8,7 +8,7 @@ from pandas.testing import assert_frame_equal
 
 from console.errors import BadInput, Unknown
 from console.studies.results import TABLES, frames
-from console.studies.results.csv_files import DICTIONARY, export, read, write
+from console.studies.results.csv_files import DICTIONARY, FRAMES, export, fields, read, table, write
 
 
 def test_every_table_read_back_is_the_same(read_study, tmp_path):
@@ -62,3 +62,21 @@ def test_a_file_of_other_columns_is_refused(read_study, tmp_path):
 def read_study(read):
     """Every table of the study."""
     return read(frames, 1)
+
+
+def test_every_table_has_its_columns_in_the_dictionary():
+    assert list(TABLES) == list(FRAMES)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_exactly_the_columns_of_the_dictionary(read, name):
+    frame = read(TABLES[name], 1)
+    wanted = fields(name, ["detector", "score"])
+    assert list(frame.columns) == [field.name for field in wanted]
+
+
+def test_every_column_is_explained():
+    told = table(["detector"])
+    assert told["meaning"].str.len().gt(5).all()
+    assert not told.duplicated(["table", "column"]).any()
+    assert "factor_detector" in set(told["column"])
