@@ -74,7 +74,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """What every worker does with its partitions; `critical` are the patterns of critical actions."""
+    """The work of each worker on its partitions; `critical` are the patterns of critical actions."""
 
     methods: tuple[str, ...]
     critical: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the rules of a policy read: the facts of a check with the earlier results in its task, and used amounts.
+"""The inputs of a policy's rules: the facts of a check with the earlier results in its task, and used amounts.
 
 A result is recorded if the agent reported it after beginning an action of the same run, task and trial. For a task
 without an id, the agent's own steps must also show the result, since another task can have the same text.

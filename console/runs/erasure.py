@@ -56,7 +56,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What an erasure removes: counts by kind, and a sentence for each kind of record that stays."""
+    """The extent of an erasure: counts by kind, and a sentence for each kind of record that stays."""
 
     gone: dict[str, int]
     stays: tuple[str, ...]

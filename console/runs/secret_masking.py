@@ -74,7 +74,7 @@ _RUN_CLASS = bytes.maketrans(
 _RUN = b"a" * 18
 """The shortest key of most services in `_RUN_CLASS`: letters, digits, `_`, `-` and `.` without a gap."""
 _SIGNS = {"--": "--", "pass": "pass", "xox": "xox", "whsec_": "whsec_", "://": "@"}
-"""What every match of the hints with these beginnings has, which is faster to find."""
+"""The text in every match of the hints with these beginnings; a search for it is faster."""
 
 
 def _group_hints() -> tuple[tuple[tuple[_Hint, ...], str], ...]:

@@ -263,7 +263,7 @@ def is_leaving() -> bool:
 
 
 def leave_page(participant: tables.Participant, design: Design) -> None:
-    """Draw the page for leaving: the personal link for later, unless the study is finished, and withdrawal."""
+    """Draw the page for leaving: withdrawal and, unless the study is finished, the personal link for later."""
     rule, over = '<div class="ia-rule"></div>', participant.stage == ParticipantStage.FINISHED
     if not over:
         show_html(head_html(_("Take a break")) + points_html([*map(_, _AWAY)]))

@@ -1,4 +1,4 @@
-"""What allowed actions and checks use of the limits of rules."""
+"""The amounts that allowed actions and checks use from the limits of rules."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -301,7 +301,7 @@ def rival_passed(evidence: Evidence) -> Finding | None:
 
 
 def _stated_instead(one: Argument, evidence: Evidence) -> Iterator[Quote]:
-    """Yield the user's words for another value of each set with the argument's value, unless they name it as well."""
+    """Yield the user's words for another value of each set with the argument's value; skip sets that name both."""
     text = one.value.strip()
     for among in (among for among in SETS.values() if re.search(among.arguments, one.name)):
         passed = [name for name, value in among.values.items() if re.fullmatch(value.passed, text)]
