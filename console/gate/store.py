@@ -148,8 +148,7 @@ def find_run(session: Session, name: str) -> tables.Run | None:
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
     """Return the latest row of table `ask` with this request's digest, or None."""
-    asked = {"run_id": run.id, "digest": request.digest}
-    ask_id = session.connection().execute(_ASK_ID, asked).scalar()
+    ask_id = session.connection().execute(_ASK_ID, {"run_id": run.id, "digest": request.digest}).scalar()
     return None if ask_id is None else session.get(tables.Ask, ask_id)
 
 

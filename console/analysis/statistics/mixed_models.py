@@ -148,8 +148,7 @@ def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None) 
     if found.note:
         return _nothing("log odds", cells, found.note)
     method = "logistic GEE, exchangeable within participants, bias-reduced covariance, t with participants - 1"
-    df = cells.participants - 1
-    return _report(cells, (found.values, found.errors), method, df=df, scale="log odds")
+    return _report(cells, (found.values, found.errors), method, df=cells.participants - 1, scale="log odds")
 
 
 def _random_participants(cells: CellMeans) -> Mixed:

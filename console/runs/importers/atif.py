@@ -61,11 +61,15 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     elif found:
         said.append(Turn(AGENT, calls=found, number=number))
     yield from said
-    for result in map(plain_object, plain_list(plain_object(held.get("observation")).get("results"))):
+    results = plain_list(plain_object(held.get("observation")).get("results"))
+    # A single output of several commands was seen only after the last of them.
+    last = found[-1].id if found and len(results) == 1 else ""
+    for result in map(plain_object, results):
         if result.get("subagent_trajectory_ref") and not result.get("content"):
             intake.leave_out("result that is another trajectory")
         else:
-            yield replace(result_turn(result, intake), number=number)
+            turn = result_turn(result, intake)
+            yield replace(turn, answers=turn.answers or last, number=number)
 
 
 IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", read, _MARKS)

@@ -38,6 +38,8 @@ _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS
 _INNER = ("request", "values", "body", "result", "message")
 """Names of fields with inner fields that count as the record's fields, unless the record has the same field."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
+_ANSWER = frozenset({"type", "role", "content"})
+"""The fields of a record that is itself the agent's message."""
 
 _ITEM = re.compile(r"^(?:message|reasoning)$|_call$|_call_output$|^tool_(?:use|result)$")
 
@@ -59,6 +61,7 @@ def conversations(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
             )
         named, own = fields.get("environment"), _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
+        own |= _ANSWER if fields.get("role") == AGENT else frozenset()
         told = {name: fields.get(name) for name in _EXPORTED if "instruction" in fields and "trial" in fields}
         extra = {key: value for key, value in fields.items() if key not in own and key not in told}
         for key in filter(lambda key: _holds_items(extra[key]), extra):
@@ -189,7 +192,7 @@ def _importer(
 
 SHARE_GPT = Importer(_SHARE_GPT, "ShareGPT conversations", read_share_gpt, _SHARE_GPT_MARKS)
 
-_ANTHROPIC_PARTS = re.compile(rb'"type"\s*:\s*"(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use)"')
+_ANTHROPIC_PARTS = re.compile(rb'"type"\s*:\s*"(?:(?:\w+_)?tool_(?:use|result)|thinking|redacted_thinking)"')
 _LANGCHAIN_TYPES = re.compile(
     rb'"type"\s*:\s*"(?:human|ai|AIMessageChunk)"|"(?:AIMessage|AIMessageChunk|HumanMessage)"'
 )
@@ -226,6 +229,8 @@ OPENAI = _importer(
     (
         *((".response.body.choices",), (".choices[].message",), (".request.messages[].role",)),
         *((".contents[].parts",), (".events[].content.parts",)),
+        # AutoGen's messages.
+        *((".messages[].source", ".messages[].models_usage"), ("[].source", "[].models_usage")),
     ),
     written=WrittenCalls(
         re.compile(r"(?:^|\.|\])(?:content|text)$"),

@@ -77,8 +77,7 @@ class Recruiting(DesignPart):
         """Return the return address, or None if it needs an id that is unknown in this browser."""
         if not url or ("{outside_id}" in url and not outside_id):
             return None
-        filled = url.replace("{outside_id}", quote(outside_id, safe=""))
-        return filled.replace("{code}", quote(code, safe=""))
+        return url.replace("{outside_id}", quote(outside_id, safe="")).replace("{code}", quote(code, safe=""))
 
 
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:

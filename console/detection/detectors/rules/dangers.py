@@ -60,8 +60,7 @@ def unprotects(evidence: Evidence) -> Finding | None:
     for call in _calls(evidence):
         name = call.call.name
         if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
-            told = f'"{name}"{_when(call, evidence)} removes a protection.'
-            return _found(call, name, told, evidence)
+            return _found(call, name, f'"{name}"{_when(call, evidence)} removes a protection.', evidence)
     return None
 
 

@@ -6,6 +6,7 @@ model's text, in the forms of Hermes, Qwen, Llama and ReAct prompts, and convert
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -14,11 +15,12 @@ from typing import Any
 from console.runs.importers.parts.intake import Intake, word
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Label, Outcome, Picture, Step, Trajectory, call_action
-from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action
+from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action, split_tool_texts
 from console.trajectory.tools import read_schemas
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
+_SETUP = re.compile(r"\s*<(?:session_context|environment_context|state_snapshot|system-reminder|user_info)>")
 _SILENT = "The assistant says nothing in this conversation, so there is nothing to review"
 
 
@@ -143,8 +145,10 @@ def restore_export(entry: Entry, told: Mapping[str, Any]) -> Entry:
 
 
 def first_words(turns: Sequence[Turn]) -> str:
-    """Return the user's first text, or "" if the user wrote no text."""
-    return next((turn.text for turn in turns if turn.role == USER), "")
+    """Return the user's first text that is not only a tool's setup, else the first text, or "" without a text."""
+    said = [turn.text for turn in turns if turn.role == USER]
+    asked = (text for text in said if not _SETUP.match(text) or split_tool_texts(text)[0].strip())
+    return next(asked, next(iter(said), ""))
 
 
 def opening_of(turns: Sequence[Turn], history: Sequence[tuple[str, str]] = ()) -> str:

@@ -55,7 +55,9 @@ _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text
 _ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _ANSWERING = re.compile(r"_call$")
 _GIVEN_BACK = ("output", "outputs", "result", "results", "error")
-_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "agent", "server_label", *_GIVEN_BACK})
+_NOT_ARGUMENTS = frozenset(
+    {"type", "id", "call_id", "status", "name", "agent", "server_label", "fingerprint", *_GIVEN_BACK}
+)
 _REQUEST, _DRAWN = "mcp_approval_request", "image_generation_call"
 _BY = "the user of the session"
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
@@ -289,7 +291,7 @@ def _item_call(item: Part, kind: str, intake: Intake) -> LoggedCall:
         custom = kind == "custom_tool_call" and isinstance(call.arguments, str)
         return replace(call, arguments={"input": call.arguments}) if custom else call
     rest = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS and value is not None}
-    arguments = rest["action"] if rest.keys() == {"action"} else rest
+    arguments = rest["action"] if rest.keys() == {"action"} else rest.get("arguments", rest)
     return LoggedCall(_ANSWERING.sub("", kind), arguments, call_id(item) or read_id(item.get("id")))
 
 

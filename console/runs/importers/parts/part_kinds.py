@@ -17,8 +17,10 @@ HELD = (
 )
 """The kind of a part by its only field, for dialects whose parts have no type."""
 CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "toolUseID", "source_call_id")
-_CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call)$")
-_RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
+_CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call|program)$")
+_RESULT_TYPE = re.compile(
+    r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return|(?:program|search)_output)$"
+)
 GIVEN = ("output", "outputs", "result", "results", "errorText")
 _AI_SDK = ("tool-", "dynamic-tool")
 

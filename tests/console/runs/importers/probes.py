@@ -1055,7 +1055,7 @@ OTHERS = {
             }
         ),
         ["reset pay send"],
-        ["ok", "both", ""],
+        ["ok", "", "both"],
         left_out={"picture that cannot be shown (no type)": 1},
     ),
     "jsonl: steps whose calls stand under a strange name": Probe(

@@ -191,3 +191,67 @@ def test_a_reward_outside_the_scale_of_tau_bench_is_no_result(read, reward, outc
     assert ("value of reward kept but not used (neither success nor failure)" in report.left_out) == (
         outcome == "finished"
     )
+
+
+def told(output):
+    return {"id": "r-1", "object": "response", "output": output}
+
+
+def test_a_program_and_a_search_of_tools_are_calls_with_their_results(read):
+    report, (one,) = read(
+        told(
+            [
+                {"type": "program", "call_id": "p", "code": "await tools.cancel({order: 9})", "fingerprint": "gAAA"},
+                {"type": "program_output", "call_id": "p", "result": "gone"},
+                {
+                    "type": "tool_search_call",
+                    "call_id": None,
+                    "arguments": {"paths": ["cancel"]},
+                    "execution": "server",
+                },
+                {"type": "tool_search_output", "call_id": None, "tools": [{"name": "cancel"}]},
+            ]
+        )
+    )
+    assert calls(one) == [
+        ("program", {"code": "await tools.cancel({order: 9})"}),
+        ("tool_search", {"paths": ["cancel"]}),
+    ]
+    assert [step.observation for step in one.steps] == ["gone", '[{"name": "cancel"}]']
+    assert (report.format, report.left_out) == ("openai-responses", {})
+
+
+@pytest.mark.parametrize("kind", ["tool_use", "mcp_tool_use"])
+def test_an_answer_of_anthropic_alone_is_read_and_nothing_read_is_called_left_out(read, kind):
+    report, (one,) = read({"type": "message", "role": "assistant", "id": "m-1", "stop_reason": "tool_use",
+                           "content": [{"type": kind, "id": "1", "name": "cancel", "input": {"order": 9}}]})  # fmt: skip
+    assert (report.format, report.left_out, calls(one)) == ("anthropic-messages", {}, CANCEL)
+    assert one.extra == {"stop_reason": "tool_use"}
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_messages_of_autogen_are_read(read, wrapped):
+    said = [
+        {"source": "user", "models_usage": None, "content": "Bestellung 9 stornieren", "type": "TextMessage"},
+        {"source": "shop", "models_usage": {"prompt_tokens": 1}, "content": "Storniert.", "type": "TextMessage"},
+    ]
+    _, (one,) = read({"messages": said, "stop_reason": "done"} if wrapped else said, name="agent_history.json")
+    assert (one.instruction, one.steps[0].action) == ("Bestellung 9 stornieren", 'respond({"content":"Storniert."})')
+
+
+def test_the_setup_of_a_tool_is_not_the_request(read):
+    setup = {"role": "user", "content": "<session_context>\nToday is Monday.\n</session_context>"}
+    _, (one,) = read({"messages": [setup, {"role": "assistant", "content": "Got it."}, ASKED, CALL]})
+    assert one.instruction == "Bestellung 9 stornieren"
+    _, (alone,) = read({"messages": [setup, CALL]})
+    assert alone.instruction == setup["content"]
+
+
+def test_one_output_of_several_commands_is_not_shown_before_the_last(read):
+    keys = [{"tool_call_id": str(at), "function_name": "bash", "arguments": {"keys": at}} for at in range(3)]
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Aufräumen"},
+        {"step_id": 2, "source": "agent", "message": "", "tool_calls": keys, "observation": {"results": [{"content": "$ 0\n$ 1\n$ 2"}]}},
+    ]  # fmt: skip
+    _, (one,) = read({"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a"}, "steps": steps})
+    assert [step.observation for step in one.steps] == ["", "", "$ 0\n$ 1\n$ 2"]
