@@ -305,8 +305,7 @@ def _move(session: Session, row: tables.Trajectory, into: tables.Run) -> None:
 
 def _digests(session: Session, run: tables.Run, wanted: Sequence[str]) -> set[str]:
     record = tables.Trajectory
-    found = session.exec(select(record.digest).where(record.run_id == run.id))
-    return set(wanted) & set(found)
+    return set(wanted) & set(session.exec(select(record.digest).where(record.run_id == run.id)))
 
 
 def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:

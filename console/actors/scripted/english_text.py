@@ -133,8 +133,7 @@ def _trimmed(name: str) -> str:
 
 
 def _kind(text: str, entity: str) -> str:
-    before = text.partition(entity)[0]
-    match = re.search(r"\bthe ((?:(?!of |in |on |by |same |same)[a-z]+ ){1,2})$", before)
+    match = re.search(r"\bthe ((?:(?!of |in |on |by |same |same)[a-z]+ ){1,2})$", text.partition(entity)[0])
     return match[1].strip() if match else ""
 
 

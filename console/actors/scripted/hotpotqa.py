@@ -162,8 +162,7 @@ def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: 
     known = [*question.entities, *(page.searched for page in opened)]
     page, last = opened[-1], len(opened) > 1 or not question.entities
     relations = (question.far if last else question.near) or question.relations
-    form = question.form if last else "name"
-    best = _find(page, relations, form, known, care)
+    best = _find(page, relations, question.form if last else "name", known, care)
     further = _further(page, relations, best, care, advice)
     if further and left > (1 if last else 2):
         return further

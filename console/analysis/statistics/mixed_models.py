@@ -79,8 +79,7 @@ def _sets(rows: pd.DataFrame) -> Floats | None:
     if not 1 < sets.nunique() <= len(sets) // 2:
         return None
     columns = pd.get_dummies(sets, dtype=float).to_numpy()[:, 1:]
-    conditions = pd.get_dummies(sets.index.get_level_values(1), dtype=float).to_numpy()
-    both = np.hstack([conditions, columns])
+    both = np.hstack([pd.get_dummies(sets.index.get_level_values(1), dtype=float).to_numpy(), columns])
     if np.linalg.matrix_rank(both) < both.shape[1]:
         return None
     centred: Floats = columns - columns.mean(axis=0)
@@ -174,8 +173,7 @@ def _random_participants(cells: CellMeans) -> Mixed:
 def _fixed_participants(cells: CellMeans, note: str) -> Mixed:
     """Estimate the differences from the reference condition with participants as fixed, not random, effects."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
-    centred = people[:, 1:] - people[:, 1:].mean(axis=0)
-    columns = np.hstack([cells.fixed, centred])
+    columns = np.hstack([cells.fixed, people[:, 1:] - people[:, 1:].mean(axis=0)])
     others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
     if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
         return _nothing("probability", cells, "Not estimable: no participant connects some conditions with the others.")

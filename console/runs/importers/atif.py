@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "atif"
 _MARKS = ((".schema_version", ".agent", ".steps"),)
+_TASK = re.compile(r"\nTask Description:\n(.+?)(?=\n+Current terminal state:|\Z)", re.DOTALL)
+"""The task in the prompt of Terminus, whose other words are not the user's."""
 _ROLES = {"user": USER, "agent": AGENT, "system": SYSTEM}
 
 
@@ -56,6 +59,9 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     message = {"role": role, "content": held.get("message"), "reasoning_content": held.get("reasoning_content")}
     found = tuple(call_of(call, intake) for call in calls)
     said = [replace(turn, number=number) for turn in message_turns(message, intake)]
+    if role == USER and said and (task := _TASK.search(said[0].text)):
+        around = said[0].text.replace(task[0], "", 1)
+        said[:1] = [replace(said[0], role=SYSTEM, text=around), replace(said[0], text=task[1].strip())]
     if found and said and role == AGENT:
         said[-1] = replace(said[-1], calls=found)
     elif found:

@@ -46,8 +46,7 @@ def get_judged(frames: Frames) -> pd.DataFrame:
 def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
     """Return the decisions, with `unit` only at a participant's first label of each checkpoint."""
     again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])
-    met = again[again].index
-    return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
+    return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(again[again].index)))
 
 
 def list_excluded(frames: Frames) -> frozenset[str]:

@@ -36,8 +36,7 @@ from console.studies.design.yaml_file import dump
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table; vertical bars and line breaks in cells are escaped."""
-    lines = [_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)]
-    return "\n".join(lines)
+    return "\n".join([_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)])
 
 
 def bullets(sentences: Iterable[str]) -> str:
@@ -91,8 +90,7 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     unset = {name for name in _FACTORS_CAME_LATER if all(one.levels[name] == FACTORS[name].default for one in arms)}
     kept = [place for place, name in enumerate(columns) if name not in unset]
     rows = [columns, *map(list, allocation_rows(design, places))]
-    table_of = [[row[place] for place in kept] for row in rows]
-    plan = {"design": _without_unset(design), "allocation": table_of}
+    plan = {"design": _without_unset(design), "allocation": [[row[place] for place in kept] for row in rows]}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

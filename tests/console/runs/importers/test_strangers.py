@@ -7,6 +7,7 @@ import pytest
 from console.runs.importers.parts.files import plain_files
 from console.runs.log_reading import read_file
 from console.trajectory import from_json
+from console.trajectory.messages import split_opening
 from tests.real_logs import calls_of
 
 ASKED = {"role": "user", "content": "Bestellung 9 stornieren"}
@@ -255,3 +256,18 @@ def test_one_output_of_several_commands_is_not_shown_before_the_last(read):
     ]  # fmt: skip
     _, (one,) = read({"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a"}, "steps": steps})
     assert [step.observation for step in one.steps] == ["", "", "$ 0\n$ 1\n$ 2"]
+
+
+def test_the_prompt_of_terminus_is_not_the_user_s_request(read):
+    told = 'Answer as JSON.\n{"keys": "ls", "duration": 0.1}\n\nTask Description:\nSort the invoices.\n\n\nCurrent terminal state:\n$'
+    steps = [{"step_id": 1, "source": "user", "message": told}, {"step_id": 2, "source": "agent", "message": "Done."}]
+    _, (one,) = read(
+        {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "terminus-2"}, "steps": steps}
+    )
+    assert one.instruction == "Sort the invoices."
+    policy, _, words = split_opening(one.opening)
+    assert (policy.split()[:3], "terminal state:" in policy, words) == (
+        ["Answer", "as", "JSON."],
+        True,
+        one.instruction,
+    )
