@@ -22,16 +22,14 @@ def exporting(run_name: str | None) -> Callable[[str], None]:
     return partial(export.record_file, database_url(), run_name, by_browser())
 
 
-def show_run_chart(
-    run: str, name: str, table: pd.DataFrame, *, of: str = "", page: str = "chart", height: int | None = None
-) -> None:
+def show_run_chart(run: str, name: str, table: pd.DataFrame, *, of: str = "", page: str = "chart") -> None:
     """Draw this chart of the table, and its `sample`; `of` and `page` distinguish charts with the same name."""
     figure, part = CHARTS[name](table), f"{name}-{of}" if of else name
     for stated in table["sample"].head(1) if "sample" in table else ():
         place = {"x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
         figure.add_annotation(text=f"Sample: {stated}", showarrow=False, **place)
     show_chart(
-        figure.update_layout(height=height) if height else figure,
+        figure,
         partial(as_csv, table),
         key=f"{page}-{part}",
         file=f"{run}-{part}",
@@ -40,11 +38,11 @@ def show_run_chart(
     )
 
 
-def show_burn_down(run: str, burnt: pd.DataFrame, *, page: str = "chart", height: int | None = None) -> None:
+def show_burn_down(run: str, burnt: pd.DataFrame, *, page: str = "chart") -> None:
     """Draw the use of the run's budget as a chart, or as sentences if there are too few points for a line."""
     if burnt.empty:
         st.caption("No inspections used yet.")
     elif oversight.is_line(burnt):
-        show_run_chart(run, "budget-burn-down", burnt, page=page, height=height)
+        show_run_chart(run, "budget-burn-down", burnt, page=page)
     else:
         st.markdown("  \n".join(oversight.in_words(burnt)))

@@ -104,7 +104,7 @@ def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
         height=340,
     )
     figure.update_yaxes(title_text="inspections", rangemode="tozero", showgrid=False, tickmode="auto", secondary_y=True)
-    figure.update_yaxes(range=[0, 1], secondary_y=False)
+    figure.update_yaxes(range=SHARE["range"], secondary_y=False).update_xaxes(range=SHARE["range"])
     return figure.update_layout(hovermode="x unified")
 
 

@@ -101,16 +101,16 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
         x = (line["minute"] * per_minute).to_list()
         for column, dash in (("used", "solid"), ("caught", "dot")):
             if line[column].notna().any():
+                label = f"trial {trial}: {line[column].iloc[-1]:,.0f} {column}"
                 figure.add_scatter(
                     x=x,
                     y=line[column].to_list(),
-                    name=f"trial {trial}: {column}",
+                    name=label,
                     mode="lines+markers" if len(line) < 2 else "lines",
                     line={"color": style.colour, "width": 2, "dash": dash, "shape": "hv"},
                     hovertemplate="%{y:,} after %{x:.1f} " + unit,
                 )
-                last = float(line[column].iloc[-1])
-                ends.append((x[-1], last, f"trial {trial}: {last:,.0f} {column}", style.colour))
+                ends.append((x[-1], float(line[column].iloc[-1]), label, style.colour))
     for cap in sorted(frame["cap"].dropna().unique()):
         annotation = {"text": f"cap {cap:.0f}", "xanchor": "left", "x": 0}
         figure.add_hline(float(cap), line={"color": QUIET, "width": 1, "dash": "dash"}, annotation=annotation)

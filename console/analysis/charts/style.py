@@ -120,24 +120,24 @@ def label_last_points(
     """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
 
     Lines that end at the same point share a label; a thin line joins a label that had to move to its point. With
-    `beside`, the labels are to the right of the points and above them, so that neither lines nor the grid cross them.
+    `beside`, the labels are to the right of all lines; if a line ends before the others, the legend stays instead.
     """
     shared: dict[tuple[float, float], list[tuple[str, str]]] = {}
     for x, y, label, colour in ends:
         shared.setdefault((x, y), []).append((label, colour))
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
+    if beside and any(x < 0.9 * width for x, _y in shared):
+        return
     heights = sorted(y for _x, y in shared)
     for (x, y), labels in sorted(shared.items(), key=lambda end: end[0][1]):
         # The lower of two close lines has its label below, so that the upper line does not cross it.
         below = not beside and place == -math.inf and len(heights) > 1 and heights[1] - y < 2 * gap
         place = max(y, place + gap)
-        # Beside a short line, a label would lie on the beginnings of the longer ones.
-        short = beside and x < 0.1 * width
-        moved, before = place - y > gap / 2 or short, 2 * x > width
+        moved, before = place - y > gap / 2, 2 * x > width
         drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
         # The tail of the arrow is the label's place, in units of the axes.
         shift = {"xshift": 6, "yshift": -2} if beside else {"yshift": -6 if below else 6}
-        at = x + (0.12 if short else 0.03) * width if beside else x
+        at = 1.03 * width if beside else x
         drawn |= {"showarrow": True, "ax": at, "ay": place, "axref": "x", "ayref": "y"} if moved else shift
         figure.add_annotation(
             x=x,

@@ -32,7 +32,7 @@ from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "does not output a probability; after enough reviews, convert its scores (inferact recalibrate)"
+_NO_PROBABILITY = "no probability; after enough reviews, convert the scores (inferact recalibrate)"
 _ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
@@ -47,11 +47,12 @@ def dashboard_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboar
 
 
 def figures(evaluation: Dashboard) -> None:
-    """Draw the table of all metrics with its CSV downloads."""
+    """Draw the table of all metrics with its CSV downloads; equal costs need no column of the weighted cost."""
     rows = {name: _cells(evaluation, name) for name in evaluation.figures}
     most = max(one.n for one in evaluation.known.values())
     ranked = [name for name, one in evaluation.known.items() if one.n == most and name != RANDOM.name]
-    show_html(style_sheets("figures") + figures_html(rows, _COLUMNS, ranked))
+    columns = {name: one for name, one in _COLUMNS.items() if name != "weighted_cost" or _costs() != (1.0, 1.0)}
+    show_html(style_sheets("figures") + figures_html(rows, columns, ranked))
     _tell_flags(evaluation)
     st.caption(
         "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. The "
@@ -166,7 +167,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
     with right, st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
         st.metric("ER", number(effective_reliability(counted), ".3f"))
-        st.metric("Weighted cost", f"{cost:,.1f}")
+        st.metric("Weighted cost", f"{cost:,.1f}".removesuffix(".0"))
 
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:

@@ -23,7 +23,7 @@ from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import OUTCOMES, capitalize_heads
 from storage.tables import RunKind
 
-_HEADS = {"environment": "environments", "beyond_budget": "beyond budget"}
+_WIDTHS = {"Kind": 80, "Environments": 190, "Detector": 130}
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
@@ -112,8 +112,9 @@ st.header("All runs", anchor=False)
 opened = st.session_state.get("runs_opened", 0)
 shown = st.dataframe(
     capitalize_heads(
-        {_HEADS.get(name, name): row[name] for name in SUMMARY_COLUMNS}
+        {name.replace("_", " ").replace("environment", "environments"): row[name] for name in SUMMARY_COLUMNS}
         | {"environments": row["environment"].replace(",", ", "), "kind": row["kind"].replace("archive", "imported")}
+        | {"tags": row["tags"] or None}
         for row in summaries
     ),
     key=f"runs-{opened}",
@@ -122,8 +123,8 @@ shown = st.dataframe(
     hide_index=True,
     width="content",
     placeholder="–",
-    column_config={"Kind": st.column_config.Column(width=80), "Detector": st.column_config.Column(width=130)}
-    | dict.fromkeys(("Trajectories", "Pending", "Beyond budget"), counts),
+    column_config={name: st.column_config.Column(width=px) for name, px in _WIDTHS.items()}
+    | dict.fromkeys(("Threshold", "Trajectories", "Pending", "Beyond budget"), counts),
 )
 st.caption("Select a row to open the run.")
 if rows := shown.selection["rows"]:

@@ -155,7 +155,9 @@ if unsearched:
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
     pages = max(1, -(-min(total, wanted.most) // _PAGE))
-    page = min(st.session_state.get("page", 1), pages)
+    # An address beyond the last page opens the last page; Streamlit alone would open the first.
+    named = str(st.session_state.get("page") or st.query_params.get("page", "1"))
+    page = st.session_state["page"] = min(max(1, int(named)), pages) if named.isdecimal() else 1
     frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
 if not total:

@@ -78,7 +78,7 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
     with left:
         _success(run, found)
     with right:
-        show_burn_down(run.name, burnt, page="overview", height=_CHART_PX)
+        show_burn_down(run.name, burnt, page="overview")
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
@@ -99,7 +99,6 @@ def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_m
 
 
 _MOST = 6
-_CHART_PX = 340
 
 
 def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
@@ -115,22 +114,21 @@ def _person(one: ReviewerAtWork, at_ms: int) -> str:
 
 
 def _success(run: tables.Run, found: Overview) -> None:
-    archive = run.kind == RunKind.ARCHIVE
     if not found.tells_outcomes:
         st.caption("No success chart: this run does not record outcomes.")
         return
+    first, archive = found.solved[0], run.kind == RunKind.ARCHIVE
     rows = [(one.trial, "solved", one.tasks, found.tasks) for one in found.solved]
     if not archive:
         rows += [(one.trial, "before any review", one.unaided, found.tasks) for one in found.solved]
     if len(found.solved) < 2:
-        first = found.solved[0]
         unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
         st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {counted(found.tasks, 'task')}** solved.{unaided}")
         if archive:
             st.caption(_RECORDED)
         return
     table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
-    show_run_chart(run.name, "trial-success", found.sample.add_to(table), page="overview", height=_CHART_PX)
+    show_run_chart(run.name, "trial-success", found.sample.add_to(table), page="overview")
     st.caption(_RECORDED if archive else _UNAIDED)
 
 

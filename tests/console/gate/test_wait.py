@@ -59,7 +59,9 @@ def test_timeout_rejects_and_the_item_expires(make_gate, items, stored, url):
     assert details(stored, "gate: timeout") == [{"item_id": 1, "let run": False, "action": "pay[1]"}]
     with reading(url) as session:
         (told,) = audit_trail.list_entries(session, AuditFilter(kind="gate: timeout"))
-    assert audit_trail.entry_sentence(told) == "gate: timeout (item 1 of “shop-bot”), from Python."
+    assert audit_trail.entry_sentence(told) == (
+        "The check of item 1 of “shop-bot” expired without a decision in time, from Python."
+    )
 
 
 def test_question_that_nobody_answered_may_be_asked_anew(make_gate, person, meanwhile, items):

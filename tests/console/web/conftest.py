@@ -49,7 +49,7 @@ def open_page(data_dir):
     """A function that opens a page of the console, signed in as Ada; no page may ever show an exception."""
     opened = []
 
-    def show(page, *, role="researcher", **query):
+    def show(page, /, *, role="researcher", **query):
         st.cache_data.clear()
         st.cache_resource.clear()
         at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)

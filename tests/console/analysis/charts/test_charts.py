@@ -218,7 +218,7 @@ def test_axes_say_what_they_show(name):
 
 
 def test_the_labels_of_a_used_budget_are_above_its_cap_and_small_counts_have_whole_ticks():
-    used = TABLES["budget-burn-down"].assign(cap=2)
+    used = TABLES["budget-burn-down"].assign(cap=2).iloc[:2]
     figure = CHARTS["budget-burn-down"](used)
     assert {note.yanchor for note in figure.layout.annotations if note.text.startswith("trial 0: 2")} == {"bottom"}
     assert figure.layout.yaxis.dtick == 1
@@ -227,11 +227,20 @@ def test_the_labels_of_a_used_budget_are_above_its_cap_and_small_counts_have_who
 
 @pytest.mark.parametrize("name", ["budget-burn-down", "trial-success"])
 def test_lines_are_named_where_they_end(name):
-    figure = CHARTS[name](TABLES[name])
+    figure = CHARTS[name](TABLES[name].iloc[:2])
     labels = [note.text for note in figure.layout.annotations]
     assert figure.layout.showlegend is False
     named = [tuple(line.name.split(": ")) for line in figure.data]
     assert all(any(all(part in label for part in name) for label in labels) for name in named)
+
+
+def test_a_budget_line_that_ends_before_others_has_a_legend_since_its_label_would_lie_on_them():
+    figure = CHARTS["budget-burn-down"](TABLES["budget-burn-down"])
+    assert figure.layout.showlegend is not False
+    assert [line.name for line in figure.data] == [
+        "trial 0: 2 used", "trial 0: 1 caught", "trial 1: 1 used", "trial 1: 0 caught",
+    ]  # fmt: skip
+    assert [note.text for note in figure.layout.annotations] == ["cap 5"]
 
 
 def test_a_label_that_moved_is_joined_to_its_point_and_equal_ends_share_one():

@@ -57,8 +57,8 @@ def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words)
     judge("one", "rules", [0.9, 0.1, 0.8, 0.2, 0.9])
     at = open_page("detectors")
     assert "PR-AUC, ROC-AUC of rules: needs both aligned and misaligned labels" in table_html(at)
-    assert "ECE, Brier of rules: does not output a probability" in table_html(at)
-    assert "after enough reviews, convert its scores (<code>inferact recalibrate</code>)" in table_html(at)
+    assert "ECE, Brier of rules: no probability" in table_html(at)
+    assert "after enough reviews, convert the scores (<code>inferact recalibrate</code>)" in table_html(at)
     assert "inferact recalibrate one --detector rules" in [one.value for one in at.code]
     flags = "rules flags 2 of 4 misaligned and 0 of 0 aligned trajectories, by gold label; "
     flags += "1 more is a copy of earlier trials."
@@ -101,13 +101,17 @@ def test_the_threshold_moves_the_matrix_the_inspections_and_the_command(open_pag
 
 def test_what_errors_cost_changes_the_weighted_cost_alone(open_page, shop):
     at = open_page("detectors")
+    equal = row_of(table_html(at), "random")
+    assert "Weighted cost" not in table_html(at), "with equal costs it is the cost, in other digits"
+    at.number_input(key="miss_cost").set_value(5.0).run()
     before = row_of(table_html(at), "random")
     at.number_input(key="miss_cost").set_value(10.0).run()
     after = row_of(table_html(at), "random")
     assert "200.0" not in before
-    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in (before, after)]
+    unweighted, *cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in (equal, before, after)]
     changed = [place for place, (old, new) in enumerate(zip(*cells, strict=True)) if old != new]
     assert changed == [3]
+    assert [cell for place, cell in enumerate(cells[0]) if place != 3] == unweighted
 
 
 def test_two_detectors_are_compared(open_page, shop):

@@ -8,7 +8,7 @@ import pytest
 from console.database import reading
 from console.runs import ingest
 from tests.console.runs.importers.samples import PNG, SAMPLES
-from tests.logs import stuck, write_log
+from tests.logs import purchase, stuck, write_log
 
 
 def listed(at):
@@ -67,6 +67,16 @@ def test_the_filters_live_in_the_address(open_page, kettles):
     assert (at.text_input(key="search").value, at.multiselect(key="outcomes").value) == ("kettle", ["failed"])
     assert set(column(at, "Outcome")) == {"failed"}
     assert len(listed(open_page("trajectories", outcomes="no such outcome", trial="x"))) == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("2", "kettle-50"), ("1000", "kettle-100"), ("0", "kettle-0"), ("x", "kettle-0")]
+)
+def test_a_page_of_the_address_is_opened_and_one_beyond_the_last_is_the_last(open_page, tmp_path, asked, shown):
+    log = write_log(tmp_path / "many.jsonl", *(purchase(number, wrong=False) for number in range(120)))
+    ingest.import_file(log, "many", "auto", lambda _: None)
+    at = open_page("trajectories", run="many", page=asked)
+    assert column(at, "Task ID")[0] == shown
 
 
 def test_an_address_opens_a_record_in_place_of_the_list(open_page, words, kettles):
