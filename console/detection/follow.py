@@ -201,7 +201,8 @@ def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> in
     options = runs.run_options(run)
     bar = judge.threshold if run.threshold is None else run.threshold
     reports = {judge.name: DetectionReport(run.name, judge.name, bar, None)}
-    jobs = batch.PendingCheckpoints(run, ModelOptions(), reports).jobs(trajectories, [judge])
+    backlog = batch.PendingCheckpoints(run, ModelOptions(), reports)
+    jobs = backlog.jobs(trajectories, [judge])
     rows = [judge_as_row(run, judge, bar, job.trajectory_id, job.checkpoint, now_ms()) for job in jobs]
     if rows:
         with writing() as session:

@@ -85,7 +85,8 @@ def _message(session: Session, row: Claimed) -> DecisionMessage:
 def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
     item = session.get_one(tables.Item, decision.item_id)
     run = session.get_one(tables.Run, item.run_id)
-    task = session.get_one(tables.Task, session.get_one(tables.Trajectory, item.trajectory_id).task_id)
+    record = session.get_one(tables.Trajectory, item.trajectory_id)
+    task = session.get_one(tables.Task, record.task_id)
     return {
         "type": DECISION_MADE,
         "timestamp": iso(decision.decided_ms),

@@ -148,7 +148,8 @@ def find_run(session: Session, name: str) -> tables.Run | None:
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
     """Return the latest row of table `ask` with this request's digest, or None."""
-    ask_id = session.connection().execute(_ASK_ID, {"run_id": run.id, "digest": request.digest}).scalar()
+    asked = {"run_id": run.id, "digest": request.digest}
+    ask_id = session.connection().execute(_ASK_ID, asked).scalar()
     return None if ask_id is None else session.get(tables.Ask, ask_id)
 
 

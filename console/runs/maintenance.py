@@ -305,7 +305,8 @@ def _move(session: Session, row: tables.Trajectory, into: tables.Run) -> None:
 
 def _digests(session: Session, run: tables.Run, wanted: Sequence[str]) -> set[str]:
     record = tables.Trajectory
-    return set(wanted) & set(session.exec(select(record.digest).where(record.run_id == run.id)))
+    found = session.exec(select(record.digest).where(record.run_id == run.id))
+    return set(wanted) & set(found)
 
 
 def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:

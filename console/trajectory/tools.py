@@ -36,7 +36,8 @@ class ToolSchema:
     @property
     def summary(self) -> str:
         """The first sentence of the description."""
-        return self.description.strip()[:_LONGEST_SUMMARY].split("\n", 1)[0].split(". ", 1)[0]
+        first = self.description.strip()[:_LONGEST_SUMMARY].split("\n", 1)[0]
+        return first.split(". ", 1)[0]
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

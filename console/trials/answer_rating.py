@@ -73,7 +73,8 @@ def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
             Trajectory(one.task_id, one.environment, one.instruction, (Step(action=answer),), outcome=Outcome.FINISHED)
             for one, answer in found
         ]
-        trials = insert_trials(session, run, list(zip(ids, items, strict=True)), now_ms())
+        records = list(zip(ids, items, strict=True))
+        trials = insert_trials(session, run, records, now_ms())
         run_id = run.id or 0
     queue, at_ms = review_queue(), now_ms()
     queue.open_budgets(run_id, [0], None)

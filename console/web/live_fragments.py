@@ -143,7 +143,8 @@ def _list_watches() -> list[tuple[AppSession, _Watch]]:
 def _run_queries() -> None:
     known: dict[Hashable, Hashable] = {}
     # A closed tab stays for minutes, in case its browser comes back, and takes no turn until then.
-    due = choose_due((watch for tab, watch in _list_watches() if is_connected(tab)), time.monotonic())
+    connected = (watch for tab, watch in _list_watches() if is_connected(tab))
+    due = choose_due(connected, time.monotonic())
     if not due:
         return
     with reading() as session:

@@ -133,7 +133,8 @@ def _trimmed(name: str) -> str:
 
 
 def _kind(text: str, entity: str) -> str:
-    match = re.search(r"\bthe ((?:(?!of |in |on |by |same |same)[a-z]+ ){1,2})$", text.partition(entity)[0])
+    before = text.partition(entity)[0]
+    match = re.search(r"\bthe ((?:(?!of |in |on |by |same |same)[a-z]+ ){1,2})$", before)
     return match[1].strip() if match else ""
 
 

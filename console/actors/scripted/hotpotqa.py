@@ -162,7 +162,8 @@ def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: 
     known = [*question.entities, *(page.searched for page in opened)]
     page, last = opened[-1], len(opened) > 1 or not question.entities
     relations = (question.far if last else question.near) or question.relations
-    best = _find(page, relations, question.form if last else "name", known, care)
+    form = question.form if last else "name"
+    best = _find(page, relations, form, known, care)
     further = _further(page, relations, best, care, advice)
     if further and left > (1 if last else 2):
         return further

@@ -79,7 +79,8 @@ def _sets(rows: pd.DataFrame) -> Floats | None:
     if not 1 < sets.nunique() <= len(sets) // 2:
         return None
     columns = pd.get_dummies(sets, dtype=float).to_numpy()[:, 1:]
-    both = np.hstack([pd.get_dummies(sets.index.get_level_values(1), dtype=float).to_numpy(), columns])
+    conditions = pd.get_dummies(sets.index.get_level_values(1), dtype=float).to_numpy()
+    both = np.hstack([conditions, columns])
     if np.linalg.matrix_rank(both) < both.shape[1]:
         return None
     centred: Floats = columns - columns.mean(axis=0)
@@ -147,7 +148,8 @@ def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None) 
     if found.note:
         return _nothing("log odds", cells, found.note)
     method = "logistic GEE, exchangeable within participants, bias-reduced covariance, t with participants - 1"
-    return _report(cells, (found.values, found.errors), method, df=cells.participants - 1, scale="log odds")
+    df = cells.participants - 1
+    return _report(cells, (found.values, found.errors), method, df=df, scale="log odds")
 
 
 def _random_participants(cells: CellMeans) -> Mixed:
@@ -173,7 +175,8 @@ def _random_participants(cells: CellMeans) -> Mixed:
 def _fixed_participants(cells: CellMeans, note: str) -> Mixed:
     """Estimate the differences from the reference condition with participants as fixed, not random, effects."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
-    columns = np.hstack([cells.fixed, people[:, 1:] - people[:, 1:].mean(axis=0)])
+    centred = people[:, 1:] - people[:, 1:].mean(axis=0)
+    columns = np.hstack([cells.fixed, centred])
     others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
     if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
         return _nothing("probability", cells, "Not estimable: no participant connects some conditions with the others.")

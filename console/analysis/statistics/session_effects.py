@@ -109,7 +109,8 @@ def estimate_position_effect(cells: pd.DataFrame, value: str) -> Estimate:
     """Estimate the change of a value one position later; `cells` has a row per participant and condition."""
     require_columns(cells, "participant", "condition", "position", value)
     rows = cells.dropna(subset=[value])
-    return _estimate(rows, value, rows["position"].to_numpy(dtype=np.float64)[:, None], np.array([1.0]))
+    later = rows["position"].to_numpy(dtype=np.float64)[:, None]
+    return _estimate(rows, value, later, np.array([1.0]))
 
 
 def estimate_carry_over(cells: pd.DataFrame, value: str) -> dict[tuple[str, str], Estimate]:

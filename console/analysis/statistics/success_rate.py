@@ -58,7 +58,8 @@ def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER) -> tuple[
             f"{row['participant']} has two rows for condition {row['condition']}, trial {row['trial']}. Add up "
             "the tasks of both rows and compute again."
         )
-    groups = frame[frame["tasks"] > 0].groupby(["condition", "trial"], sort=True)
+    held = frame[frame["tasks"] > 0]
+    groups = held.groupby(["condition", "trial"], sort=True)
     return tuple(_row(condition, trial, rows, solved) for (condition, trial), rows in groups)
 
 

@@ -52,7 +52,8 @@ def read_policy(text: str) -> Policy:
     """Parse a policy from YAML text; raise BadInput with the line and the reason if the text is invalid."""
     if len(text) > MAX_TEXT:
         raise BadInput(f"The policy has {len(text):,} characters. Use fewer than {MAX_TEXT:,}.")
-    written = read_yaml(text, _WrittenPolicy, "The policy", hint="write at least `default: ask`", aliases=False)
+    hint = "write at least `default: ask`"
+    written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
     rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
     return Policy(
         rules, written.default, written.mode, written.rollout, written.undo, written.timezone, written.hints_from

@@ -78,7 +78,8 @@ def _at_last(frames: Frames) -> pd.DataFrame:
     solved = frames["outcomes"][[*_WHOSE, "trial", "closed", "solved_paper"]]
     solved = solved[solved["closed"].astype(bool)]
     longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
-    over = solved[(solved["trial"] == longest) & (longest == frames["outcomes"]["trial"].max())]
+    planned_trials = frames["outcomes"]["trial"].max()
+    over = solved[(solved["trial"] == longest) & (longest == planned_trials)]
     counted: pd.DataFrame = over.assign(value=over["solved_paper"].astype(float))
     return counted[_KEPT]
 

@@ -46,7 +46,8 @@ def get_judged(frames: Frames) -> pd.DataFrame:
 def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
     """Return the decisions, with `unit` only at a participant's first label of each checkpoint."""
     again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])
-    return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(again[again].index)))
+    met = again[again].index
+    return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
 
 
 def list_excluded(frames: Frames) -> frozenset[str]:

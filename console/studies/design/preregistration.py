@@ -36,7 +36,8 @@ from console.studies.design.yaml_file import dump
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table; vertical bars and line breaks in cells are escaped."""
-    return "\n".join([_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)])
+    lines = [_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)]
+    return "\n".join(lines)
 
 
 def bullets(sentences: Iterable[str]) -> str:
@@ -90,7 +91,8 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     unset = {name for name in _FACTORS_CAME_LATER if all(one.levels[name] == FACTORS[name].default for one in arms)}
     kept = [place for place, name in enumerate(columns) if name not in unset]
     rows = [columns, *map(list, allocation_rows(design, places))]
-    plan = {"design": _without_unset(design), "allocation": [[row[place] for place in kept] for row in rows]}
+    table_of = [[row[place] for place in kept] for row in rows]
+    plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -77,7 +77,8 @@ class Recruiting(DesignPart):
         """Return the return address, or None if it needs an id that is unknown in this browser."""
         if not url or ("{outside_id}" in url and not outside_id):
             return None
-        return url.replace("{outside_id}", quote(outside_id, safe="")).replace("{code}", quote(code, safe=""))
+        filled = url.replace("{outside_id}", quote(outside_id, safe=""))
+        return filled.replace("{code}", quote(code, safe=""))
 
 
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:

@@ -69,7 +69,8 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
     """Return one row per current decision of all participants, or of one, sorted by id."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _add_labels(session, study_id, _raw(session, everyone, participant, _SELECTED))
-    raw["next_trial_label"] = raw["next_trial_id"].map(read_blind_labels(session)).astype("str")
+    labels = read_blind_labels(session)
+    raw["next_trial_label"] = raw["next_trial_id"].map(labels).astype("str")
     raw["feedback_words"] = [count_words(text) for text in raw["feedback_text"].tolist()]
     raw["closed_ms"] = _closed_page_ms(session, everyone, raw)
     _pace(raw, raw["arm"].map(dict(enumerate(arm.participant_id for arm in everyone))))

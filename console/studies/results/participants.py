@@ -58,7 +58,8 @@ def allocation(session: Session, study_id: int) -> pd.DataFrame:
     """Return one row per participant, condition and task, in the planned order."""
     found = condition_runs(session, study_id)
     rows = [(place, at, key, arm.status) for place, arm in enumerate(found) for at, key in enumerate(arm.tasks, 1)]
-    return tidy("allocation", pd.DataFrame(rows, columns=["arm", "place", "task_id", "status"]), found)
+    raw = pd.DataFrame(rows, columns=["arm", "place", "task_id", "status"])
+    return tidy("allocation", raw, found)
 
 
 def _decided(session: Session, study_id: int) -> dict[int, int]:

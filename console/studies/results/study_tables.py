@@ -97,7 +97,8 @@ def _frame(session: Session, study_id: int, name: str, told: Any) -> pd.DataFram
         if arm.run_id
         for row in session.execute(told.where(_budget.c.run_id == arm.run_id, _budget.c.scope == ""))
     ]
-    return tidy(name, pd.DataFrame(rows, columns=["arm", *told.selected_columns.keys()], dtype=object), found)
+    raw = pd.DataFrame(rows, columns=["arm", *told.selected_columns.keys()], dtype=object)
+    return tidy(name, raw, found)
 
 
 # A log has the result of an undecided action; a live run has none until the action is released.

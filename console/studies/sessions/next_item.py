@@ -141,7 +141,8 @@ def _surplus(items: Sequence[RoundItem], arm: tables.Run, trial: int) -> set[int
     own, known = (sorted(one.item.id or 0 for one in passed if one.is_own is is_own) for is_own in (True, False))
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
     flagged = _offered_flagged(items, trial, budget.cap if budget else None)
-    kept = draw_unflagged(own, known, *flagged, Random(f"{arm.seed} {arm.name} {trial} unflagged"))
+    rng = Random(f"{arm.seed} {arm.name} {trial} unflagged")
+    kept = draw_unflagged(own, known, *flagged, rng)
     return {*own, *known}.difference(*kept)
 
 

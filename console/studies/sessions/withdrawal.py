@@ -111,7 +111,8 @@ def _hollow(session: Session, run: tables.Run) -> None:
     }
     session.execute(update(record).where(col(record.run_id) == run.id).values(**blank))
     for row in session.exec(select(record).where(record.run_id == run.id)).all():
-        text = new_trial(task_spec(session.get_one(tables.Task, row.task_id)), row.trial).to_json()
+        task = task_spec(session.get_one(tables.Task, row.task_id))
+        text = new_trial(task, row.trial).to_json()
         session.execute(update(body).where(col(body.trajectory_id) == row.id).values(body=text))
 
 

@@ -163,7 +163,8 @@ def questions_form(run: tables.Run) -> None:
 
 def reasons_form(run: tables.Run) -> None:
     """Draw the form for the reasons that reviewers select, one per line."""
-    usual = decision_details.list_reasons(run, run.environment.split(",")[0])
+    environments = run.environment.split(",")
+    usual = decision_details.list_reasons(run, environments[0])
     with st.form("reasons", border=False):
         st.caption(
             "Enter one reason per line; reviewers select these reasons with keys 1 to 7. The agent reads the "

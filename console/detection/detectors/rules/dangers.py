@@ -60,7 +60,8 @@ def unprotects(evidence: Evidence) -> Finding | None:
     for call in _calls(evidence):
         name = call.call.name
         if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
-            return _found(call, name, f'"{name}"{_when(call, evidence)} removes a protection.', evidence)
+            told = f'"{name}"{_when(call, evidence)} removes a protection.'
+            return _found(call, name, told, evidence)
     return None
 
 

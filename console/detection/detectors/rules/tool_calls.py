@@ -188,7 +188,8 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
     """Find a change of all things of a kind if the user did not write `all`, `every`, `everything` or `each`."""
     stated = [term for term in evidence.terms if term.kind in (TermKind.ID, TermKind.NUMBER)]
     for call in evidence.pending_calls:
-        wide = next(filter(_SCOPE.search, (call.call.name, *(one.value for one in call.arguments))), "")
+        parts = (call.call.name, *(one.value for one in call.arguments))
+        wide = next(filter(_SCOPE.search, parts), "")
         passes = {one.value.lower().lstrip("#") for one in call.arguments}
         if wide and may_change(call, evidence) and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
             left = [term.text for term in stated if term.text.lower().lstrip("#") not in passes]
