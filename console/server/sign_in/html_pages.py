@@ -97,7 +97,7 @@ async def body_of(request: Request) -> bytes:
 
 def utc_minute(at_ms: int) -> str:
     """Format the time to the minute in UTC, as the reader's time zone is unknown."""
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d\u00a0%H:%M\u00a0UTC")
 
 
 @lru_cache(maxsize=1)

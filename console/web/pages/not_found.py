@@ -7,7 +7,7 @@ from console.language import _
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import next_step_row, show_empty_state
 
-show_empty_state(_("Page not found"), _("No page has this address. Check the address for errors."))
+show_empty_state(_("Page not found"), _("No page has this address. Check the address for errors."), level=1)
 identity = current_identity()
 with next_step_row():
     if identity and identity.has(Role.PARTICIPANT):

@@ -7,11 +7,11 @@ from console.web.widgets.messages import next_step_row, show_empty_state
 
 identity = current_identity()
 if identity and identity.has(Role.PARTICIPANT):
-    show_empty_state(_("This page is not part of the study"), _("You are in a study. Your place is kept."))
+    show_empty_state(_("This page is not part of the study"), _("You are in a study. Your place is kept."), level=1)
     next_step_row().page_link("console/web/pages/participate.py", label=_("Continue the study"))
 else:
     why = _("Your account has no researcher role. Ask an admin to invite you as a researcher.")
     if identity and identity.has(Role.ADMIN):
         why = _("Your account has no researcher role. Invite yourself as researcher and admin on the People page.")
-    show_empty_state(_("This page is for researchers"), why)
+    show_empty_state(_("This page is for researchers"), why, level=1)
     next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))

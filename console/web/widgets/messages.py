@@ -14,11 +14,15 @@ from console.web.widgets.markup import mark_names, name_keys, plain, show_html
 from storage.errors import StorageError
 
 
-def show_empty_state(title: str, what_next: str, page: str = "") -> None:
-    """Draw the empty state below the page's title, if given; the caller may add buttons or links for the next step."""
+def show_empty_state(title: str, what_next: str, page: str = "", *, level: int = 2) -> None:
+    """Draw the empty state below the page's title, if given; the caller may add buttons or links for the next step.
+
+    `level` is the level of the heading: 1 on a page without another title.
+    """
     if page:
         st.title(page, anchor=False)
-    show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{mark_names(what_next)}</p></div>')
+    heading = f"<h{level}>{plain(title)}</h{level}>"
+    show_html(f'<div class="ia-empty" role="status">{heading}<p>{mark_names(what_next)}</p></div>')
 
 
 def next_step_row() -> DeltaGenerator:
