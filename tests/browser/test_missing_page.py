@@ -49,6 +49,7 @@ def test_each_line_of_a_chapters_contents_leads_to_its_heading(data_dir, serve, 
         page.locator(".st-key-ia-handbook h2").last.wait_for()
         settled(page)
         lines = page.locator(".ia-contents a")
+        lines.last.wait_for(state="attached")
         assert lines.all_inner_texts() == page.locator(".st-key-ia-handbook h2").all_inner_texts()
         targets = [line.get_attribute("href")[1:] for line in lines.all()]
         assert targets == [head.get_attribute("id") for head in page.locator(".st-key-ia-handbook h2").all()]
