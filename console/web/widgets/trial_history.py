@@ -187,11 +187,13 @@ def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> st
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
     # A halted trial has no action.
-    action = f"<code>{plain(preview(one.action))}</code>" if one.action else plain(_("halted"))
+    # On a phone, a long call breaks between its arguments.
+    call = plain(preview(one.action)).replace(",", ",<wbr>")
+    action = f"<code>{call}</code>" if one.action else plain(_("halted"))
     return (
         f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(given)}</b> · {action}'
-        f" · <span>{plain(where)}</span></p>{words}{edited}{'' if shared else _outcome(one)}</li>"
+        f'<p class="ia-given"><b>{plain(given)}</b> · <span>{plain(where)}</span></p>'
+        f'<p class="ia-given">{action}</p>{words}{edited}{"" if shared else _outcome(one)}</li>'
     )
 
 

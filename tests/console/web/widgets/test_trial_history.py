@@ -60,8 +60,8 @@ def test_only_a_solved_attempt_is_green_and_a_halted_trial_is_named_instead_of_a
     page = parse(str(shown.proto.body))
     stamps = [attrs["class"] for tag, attrs in page.elements if tag == "b" and "ia-stamp" in attrs.get("class", "")]
     assert stamps == ["ia-stamp ia-solved", "ia-stamp"]
-    assert "Feedback only · halted · trial 0 · item 3" in page.text
-    assert "Feedback only · buy(1) · trial 0 · item 3" in page.text
+    assert "Feedback only · trial 0 · item 3halted" in page.text
+    assert "Feedback only · trial 0 · item 3buy(1)" in page.text
 
 
 def _judged():
@@ -79,7 +79,7 @@ def _judged():
 def test_decisions_on_a_log_are_judgements_and_a_sentence_on_all_of_them_stands_once(parse):
     at = AppTest.from_function(_judged, default_timeout=60).run()
     text = parse(str(at.get("html")[0].proto.body)).text
-    assert "Correct · buy(1)" in text
-    assert "Incorrect · buy(1)" in text
+    assert "Correct · trial 0 · item 3buy(1)" in text
+    assert "Incorrect · trial 0 · item 3buy(1)" in text
     assert "A log." not in text
     assert [caption.value for caption in at.caption] == ["A log."]
