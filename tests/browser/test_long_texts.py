@@ -79,7 +79,7 @@ def test_five_megabytes_take_no_longer_than_twice_ten_kilobytes(show):
 def test_a_cut_text_says_how_much_there_is_and_shows_all_of_it_at_a_press(show, settled):
     page = show("large", 1_000_000)
     row = page.locator(".ia-step").first
-    assert "All 1,000,000 characters" in row.text_content()
+    assert "shows all 1,000,000 characters" in row.text_content()
     assert END not in page.content()
     page.get_by_role("button", name="step 1, what the agent saw: show all 1,000,000 characters").click()
     page.wait_for_selector(".ia-whole")
