@@ -16,8 +16,10 @@ import orjson
 from console.errors import UnreadableFile
 from console.runs.importers import (
     agent_teams,
+    aider,
     alfworld_expert,
     atif,
+    browser_use,
     chat_messages,
     claude_code,
     cline,
@@ -32,6 +34,7 @@ from console.runs.importers import (
     openhands,
     otel,
     pi,
+    pydantic_ai,
     r_judge,
     reflexion_react,
     span_exports,
@@ -60,6 +63,7 @@ BUILT_IN: dict[str, Importer] = {
     "copilot-chat": copilot.CHAT,
     "copilot-cli": copilot.CLI,
     "cline": cline.IMPORTER,
+    "aider": aider.IMPORTER,
     "inspect": inspect.IMPORTER,
     "otel": otel.IMPORTER,
     "langfuse": traces.LANGFUSE,
@@ -68,6 +72,8 @@ BUILT_IN: dict[str, Importer] = {
     "weave": span_exports.WEAVE,
     "braintrust": span_exports.BRAINTRUST,
     "opik": span_exports.OPIK,
+    "browser-use": browser_use.IMPORTER,
+    "pydantic-ai": pydantic_ai.IMPORTER,
     "atif": atif.IMPORTER,
     "openhands": openhands.IMPORTER,
     "swe-agent": swe_agent.IMPORTER,
@@ -170,7 +176,10 @@ CANONICAL_LINE = orjson.dumps(
     }
 ).decode()
 """An example of a canonical line, shown if no format matches."""
-_AIM = "See `inferact trajectory import --help` for the formats and an example line."
+_AIM = (
+    "Import the session of a coding agent, the spans of a tracing tool, the results of a benchmark, or messages with "
+    "roles. See `inferact trajectory import --help` for all formats and an example line."
+)
 
 
 def _likeness(path: Path, head: bytes) -> str:
@@ -179,12 +188,11 @@ def _likeness(path: Path, head: bytes) -> str:
         return f"The file looks like JSON, but its first record is invalid. {broken}"
     paths = outline(head)
     looks = _looks(head, paths)
-    near = max(_nearest(paths), key=lambda one: one[:3], default=None)
-    if near is None or near[0] <= 0:
+    near = max(_nearest(paths), key=lambda one: one[:2], default=None)
+    if near is None:
         return f"The file looks like {looks}, which no known format has. {_AIM}"
-    _, _, name, lacking = near
-    lacks = f"lacks {', '.join(mark.lstrip('.') for mark in lacking)}" if lacking else "holds other values"
-    return f"The file looks like {looks}. The nearest format is {name}, but the file {lacks}. {_AIM}"
+    lacks = ", ".join(mark.lstrip(".") for mark in near[3])
+    return f"The file looks like {looks}. The nearest format is {near[2]}, but the file lacks {lacks}. {_AIM}"
 
 
 def _break(path: Path, head: bytes) -> str | None:
@@ -200,7 +208,9 @@ def _break(path: Path, head: bytes) -> str | None:
 
 def _looks(head: bytes, paths: frozenset[str]) -> str:
     first = next((line for line in head.split(b"\n") if line.strip()), b"").decode(errors="replace").strip()
-    if not paths:
+    if first in ("{}", "[]"):
+        return f"JSON without content ({first})"
+    if first[:1] not in ("{", "["):
         separator = next((one for one in ("\t", ",", ";") if first.count(one) > 1), None)
         if separator and "{" not in first:
             return f"a table with the columns {', '.join(first.split(separator)[:_FIELDS])}"
@@ -212,14 +222,19 @@ def _looks(head: bytes, paths: frozenset[str]) -> str:
     return f"{listed} with the fields {', '.join(named[:_FIELDS])}" if named else "JSON without any named field"
 
 
+_COMMON = frozenset({".id", ".type", ".timestamp", ".name", ".data"})
+"""Fields of most JSON files, which say nothing about the format."""
+
+
 def _nearest(known: frozenset[str]) -> Iterator[tuple[float, int, str, tuple[str, ...]]]:
-    """Yield (share of marks present, minus number of marks, format, missing marks) for each alternative and base."""
+    """Yield (share of marks present, minus number of marks, format, missing marks) if most marks are present."""
     for name, importer in IMPORTERS.items():
         for alternative in importer.marks:
             for base in BASES:
                 lacking = tuple(mark for mark in alternative if base + mark not in known)
-                begun = sum("[]" in mark and base + mark.partition("[]")[0] in known for mark in lacking)
-                yield 1 - (len(lacking) - begun / 2) / len(alternative), -len(alternative), name, lacking
+                present = frozenset(alternative) - frozenset(lacking)
+                if lacking and len(present) > len(lacking) and present - _COMMON:
+                    yield len(present) / len(alternative), -len(alternative), name, lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +246,9 @@ class CompanionFile:
 
 
 _COMPANIONS = read_data(files(__package__) / "companions.yaml", tuple[CompanionFile, ...])
-_SENTENCES = "This is a list of texts without actions, such as WebShop's human goals. Import the log of a run."
+_SENTENCES = (
+    "This is a list of texts or numbers without actions, such as WebShop's human goals. Import the log of a run."
+)
 
 
 def _refuse_companion(path: Path, head: bytes) -> None:

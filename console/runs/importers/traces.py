@@ -344,6 +344,8 @@ def _sdk_span(record: Record, by_id: Mapping[str, Span], number: int, intake: In
     if kind not in ("function", "generation", "response"):
         intake.leave_out(f"span of type {kind}")
         return None
+    if kind != "function" and not {"input", "output", "response"} & {name for name in data if data[name] is not None}:
+        intake.leave_out(f"content of a {kind} (the SDK sends only its id)")
     return LoggedSpan(
         TOOL_SPAN if kind == "function" else MODEL_SPAN,
         name=str(data.get("name") or ""),

@@ -225,6 +225,18 @@ def test_the_command_says_what_was_left_out_and_needs_a_run(tmp_path, capsys):
         (b"a,b,c\n1,2,3\n", "a table with the columns a, b, c"),
         (b'{"task_id": 1, "steps": [}\n', "its first record is invalid. On line 1"),
         (b"Dear all,\nnothing.\n", "text that begins with 'Dear all,'"),
+        (
+            b"2026-05-01 10:00:00 started\n",
+            "text that begins with '2026-05-01 10:00:00 started', which no known format",
+        ),
+        (
+            b'[{"id": 1, "name": "Ada", "timestamp": 3}]',
+            "id, name, timestamp, which no known format has. Import the session",
+        ),
+        (b'{"type": "FeatureCollection", "data": {"content": 4}}', "data, type, which no known format has"),
+        (b'{"history": [{"result": [], "url": "u"}]}', "fields history, which no known format has"),
+        (b"{}", "JSON without content ({}), which no known format has"),
+        (b"[1, 2]", "a list of texts or numbers without actions"),
     ],
 )
 def test_a_file_that_nobody_knows_is_told_what_it_looks_like(imported, content, words):

@@ -891,6 +891,74 @@ def _atif() -> Sample:
     )
 
 
+def _pydantic_ai() -> Sample:
+    asked = ["Pay", {"kind": "binary", "data": PNG, "media_type": "image/png"}, {"kind": "cache-point"}]
+    call = {"part_kind": "tool-call", "tool_name": "pay", "args": '{"n": 1}', "tool_call_id": "c1", "tool_kind": None}
+    back = {"part_kind": "tool-return", "tool_name": "pay", "tool_call_id": "c2", "content": "Not today."}
+    retry = {"part_kind": "retry-prompt", "tool_name": "pay", "tool_call_id": "c1", "content": "n is too small"}
+    told = {"kind": "request", "conversation_id": "p-1", "instructions": "Be exact."}
+    record = [
+        {**told, "parts": [{"part_kind": "user-prompt", "content": asked}]},
+        {
+            "kind": "response",
+            "parts": [
+                {"part_kind": "thinking", "content": "Twice."},
+                {"part_kind": "text", "content": "I pay."},
+                call,
+                {**call, "args": {"n": 2}, "tool_call_id": "c2"},
+                {"part_kind": "speech", "transcript": "Paid"},
+            ],
+        },
+        {**told, "parts": [retry, {**back, "outcome": "denied"}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "Not paid."}]},
+    ]
+    nameless = [record[0], {"kind": "response", "parts": [{"part_kind": "tool-call", "args": "{}"}]}]
+    return Sample(
+        lines(record),
+        [['pay({"n":1})', 'pay({"n":2})', say("Not paid.")]],
+        [None],
+        lines(record, nameless),
+        2,
+        "A call has no name",
+        {"part of type cache-point": 1, "part of type speech": 1},
+        pictures=1,
+        decisions=1,
+    )
+
+
+def _browser_use() -> Sample:
+    page = {"url": "https://shop.example", "title": "Shop", "tabs": [], "interacted_element": [None]}
+    goals = {"evaluation_previous_goal": "Unknown", "memory": "", "next_goal": "Buy"}
+    clicks = [{"input": {"index": 2, "text": "tea"}, "interacted_element": None}, {"click": {"index": 3}}]
+    end = {"is_done": True, "success": True, "extracted_content": "Bought."}
+    record = {
+        "history": [
+            {
+                "model_output": {"current_state": goals, "action": clicks},
+                "result": [{"extracted_content": "typed", "include_in_memory": True}, {"error": "no such element"}],
+                "state": {**page, "screenshot": PNG},
+                "metadata": {"step_number": 1},
+            },
+            {"model_output": None, "result": [{"error": "rate limit"}], "state": page, "metadata": None},
+            {
+                "model_output": {"thinking": "Ready.", "action": [{"done": {"text": "Bought.", "success": True}}]},
+                "result": [end],
+                "state": page,
+            },
+        ]
+    }
+    return Sample(
+        orjson.dumps(record, option=orjson.OPT_INDENT_2),
+        [['input({"index":2,"text":"tea"})', 'click({"index":3})', say("Bought.")]],
+        [None],
+        orjson.dumps(record) + b'\n{"history": {}}',
+        2,
+        '"history" is missing or is not a list',
+        {"task (a history of browser-use does not contain it)": 1},
+        pictures=1,
+    )
+
+
 def _openai() -> Sample:
     call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
@@ -1054,6 +1122,8 @@ SAMPLES = {
     "openhands": _openhands(),
     "tau-bench": _tau2(),
     "agentdojo": _agentdojo(),
+    "pydantic-ai": _pydantic_ai(),
+    "browser-use": _browser_use(),
     "atif": _atif(),
     "sharegpt": _sharegpt(),
     "toolbench": _toolbench(),

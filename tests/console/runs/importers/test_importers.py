@@ -64,7 +64,24 @@ TAU = orjson.dumps(
     ],
     option=orjson.OPT_INDENT_2,
 )
-LOGS = {"jsonl": LINE * 2, "reflexion-react": REFLEXION.encode(), "webshop-react": WEBSHOP.encode(), "tau-bench": TAU}
+AIDER = """
+# aider chat started at 2025-03-01 10:00:00
+
+> Model: small with diff edit format  
+
+#### crème, please  
+
+I ask.
+
+> Tokens: 2 sent  
+"""
+LOGS = {
+    "jsonl": LINE * 2,
+    "aider": AIDER.encode(),
+    "reflexion-react": REFLEXION.encode(),
+    "webshop-react": WEBSHOP.encode(),
+    "tau-bench": TAU,
+}
 
 
 def refusal(path: Path, format: str = "auto") -> UnreadableFile:
@@ -103,7 +120,7 @@ def test_utf16_is_named(write, format, encoding):
     assert refused.line == 1
 
 
-@pytest.mark.parametrize("format", ["reflexion-react", "webshop-react", "tau-bench"])
+@pytest.mark.parametrize("format", ["reflexion-react", "webshop-react", "tau-bench", "aider"])
 def test_latin1_is_named_with_its_line(write, format):
     raw = LOGS[format].decode().encode("latin-1")
     refused = refusal(write("log", raw))
