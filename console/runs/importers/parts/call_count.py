@@ -29,7 +29,8 @@ _INNER = ("function", "functionCall", "function_call", "toolUse")
 _NAMED = frozenset({*_NAMES, *_INNER, "toolCallId"})
 _VAGUE = frozenset({"input", "params", "parameters", "payload", "kwargs"})
 """The fields that hold arguments only in an object with the type of a call."""
-_IDS = ("id", "call_id", "tool_call_id", "toolCallId", "toolUseId", "callID", "tool_use_id")
+_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "callID", "tool_use_id", "id")
+"""The fields with a call's id; the `id` of an item of the Responses API is not the id of its call."""
 _CALLING = re.compile(r"tool.?(?:use|call)|function.?call|(?:^|_)call$|^function$|invocation", re.IGNORECASE)
 _ANSWERING = re.compile(r"result|output|response|return", re.IGNORECASE)
 _UNHAPPENED = re.compile(

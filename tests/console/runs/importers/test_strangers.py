@@ -271,3 +271,21 @@ def test_the_prompt_of_terminus_is_not_the_user_s_request(read):
         True,
         one.instruction,
     )
+
+
+def test_a_call_in_the_blocks_and_in_the_calls_of_a_message_is_one_call(read):
+    """As LangChain writes answers of the Responses API, whose items have ids of their own."""
+    block = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "cancel", "arguments": GIVEN}
+    call = {"name": "cancel", "args": {"order": 9}, "id": "call_1", "type": "tool_call"}
+    said = {"type": "text", "text": "Off it goes.", "id": "msg_1"}
+    report, (one,) = read(
+        {
+            "messages": [
+                {"type": "human", "content": "Bestellung 9 stornieren"},
+                {"type": "ai", "content": [said, block], "tool_calls": [call]},
+                {"type": "tool", "tool_call_id": "call_1", "name": "cancel", "content": "ok"},
+            ]
+        }
+    )
+    assert calls(one) == CANCEL
+    assert (report.calls, report.left_out, one.steps[0].observation) == (1, {}, "ok")
