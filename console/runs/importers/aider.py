@@ -120,7 +120,7 @@ def _acted(block: _Block, said: str, line: int, intake: Intake) -> Iterator[Turn
 
 
 def _commands_not_run(said: str, text: str) -> Iterator[str]:
-    """Yield the commands that Aider showed before a question that got another answer than yes."""
+    """Yield the commands that Aider showed, asked about and did not run."""
     shown: list[str] = []
     for line in said.split("\n"):
         if _NOT_RUN.match(line):
