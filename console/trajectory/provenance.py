@@ -75,7 +75,8 @@ def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leav
     date of a flight comes from a result with this flight.
     """
     stands = _finder(name, value)
-    if stands(told.user):
+    said = _without_passed(told.user, passed) if _is_small(value) else told.user
+    if stands(said):
         return Argument(name, value, Source.USER)
     plain = lowered(value).strip()
     is_written = bool(WRITTEN.search(name)) and 1 < len(value.split()) <= _SHORT
@@ -100,12 +101,21 @@ def argument(name: str, value: str, told: ReceivedText, call: Call, passed: Leav
     # A user who names the thing of the argument would also name its number.
     names = bool(_name_stems(name) & {word[:_STEM] for word in _WORD.findall(told.user)})
     is_common = value.strip().isdigit() and len(value.strip()) == 1 and (names or len(told.user) > _SHORT_REQUEST)
-    if is_figure(value) and not is_common and figure_value(value) in _figures(_LIST_NUMBER.sub("", told.user)):
+    if is_figure(value) and not is_common and figure_value(value) in _figures(_LIST_NUMBER.sub("", said)):
         # The languages of the request and of the argument's name may differ.
         return Argument(name, value, Source.USER)
     counts = _is_small(value) and _QUANTITY.search(name)
     worked_out = MONEY_NAME.search(name) and not counts and _is_worked_out(name, value, told, call, passed)
     return Argument(name, value, Source.WORKED_OUT if worked_out else Source.AGENT)
+
+
+def _without_passed(text: str, passed: Leaves) -> str:
+    """Return the text without the dates, times and numbers in groups that a call passes, whose digits count nothing."""
+    given = [one for _, value in passed for one in read_anchors(value) if one.kind in _WITH_DIGITS]
+    for one in read_anchors(text):
+        if one.kind in _WITH_DIGITS and any(same_value(one, other) for other in given):
+            text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+    return text
 
 
 _LIST_NUMBER = re.compile(r"^\d+[.)]\s", re.MULTILINE)
@@ -156,24 +166,34 @@ def _finder(name: str, value: str) -> Callable[[str], bool]:
         return lambda told: _names_switch(name, text, told)
     if is_figure(text):
         return _figure_finder(name, text)
-    moments = [one for one in read_anchors(value) if one.kind in _MOMENTS] if len(text) <= 40 else []
+    held = read_anchors(value) if len(text) <= _LONGEST_MOMENT else ()
+    exact, moments = _words_finder(text), [one for one in held if one.kind in _MOMENTS]
     if moments:
-        exact, is_time = _words_finder(text), all(one.kind is AnchorKind.TIME for one in moments)
+        is_time = all(one.kind is AnchorKind.TIME for one in moments)
         return lambda told: exact(told) or all(_has_moment(one, told, is_open=not is_time) for one in moments)
+    if held and held[0].text == value.strip() and _is_in_groups(held[0]):
+        return lambda told: exact(told) or any(same_value(held[0], one) for one in _anchors(told))
     if COMMAND_NAME.match(name) and " " in text:
         return lambda told: text in told
     if _PATH.fullmatch(text):
         last = text.rstrip("/").rsplit("/", 1)[-1]
         return lambda told: _contains_words(text, told) or ("." in last[1:] and _names_last_part(last, told))
-    return _words_finder(text)
+    return exact
 
 
+def _is_in_groups(value: Anchor) -> bool:
+    """Return whether people write a value in groups of characters: a phone number, an account or another number."""
+    return value.kind is AnchorKind.DIGITS or (value.kind is AnchorKind.LINK and value.value.isalnum())
+
+
+_LONGEST_MOMENT, _LEAST_IN_GROUPS = 40, 7
 _MOMENTS = frozenset({AnchorKind.DATE, AnchorKind.TIME})
+_WITH_DIGITS = _MOMENTS | {AnchorKind.DIGITS}
 
 
 def _has_moment(moment: Anchor, text: str, *, is_open: bool) -> bool:
     """Return whether a text contains this date or time; if `is_open`, midnight or a text without times matches."""
-    same_kind = [one for one in _moments(text) if one.kind is moment.kind]
+    same_kind = [one for one in _anchors(text) if one.kind is moment.kind]
     is_open = is_open and moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
     return is_open or any(same_value(moment, one) for one in same_kind)
 
@@ -210,8 +230,9 @@ _SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
 def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
     figure = figure_value(text)
     spelled = rf"|\b{COUNTS[int(figure)]}\b" if figure == int(figure) and 0 < figure < len(COUNTS) else ""
-    if len(digits := text.lstrip("-$€£")) > _SHORT and digits.isdigit():
-        return lambda told: figure in _figures(told) or _contains_words(digits, _LINKED_DIGITS.sub("", told))
+    held = read_anchors(text)
+    if len(text) >= _LEAST_IN_GROUPS and text.isdigit() and held:
+        return lambda told: figure in _figures(told) or any(same_value(held[0], one) for one in _anchors(told))
     if not _is_small(text):
         return lambda told: figure in _figures(told)
     # "1." at the start of a line numbers it.
@@ -220,7 +241,6 @@ def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
 
 
 _SMALL, _MOST_PLACES = 100, 200
-_LINKED_DIGITS = re.compile(r"\+(?=\d)|(?<=\d)[ ()-]{1,2}(?=\d)")
 
 
 def _is_small(value: str) -> bool:
@@ -303,13 +323,9 @@ def _figures(text: str) -> frozenset[float]:
 
 
 @lru_cache(maxsize=64)
-def _moments(text: str) -> tuple[Anchor, ...]:
-    return tuple(
-        one
-        for start in range(0, min(len(text), _MOST_TEXT), LONGEST)
-        for one in read_anchors(text[start : start + LONGEST])
-        if one.kind in _MOMENTS
-    )
+def _anchors(text: str) -> tuple[Anchor, ...]:
+    starts = range(0, min(len(text), _MOST_TEXT), LONGEST)
+    return tuple(one for start in starts for one in read_anchors(text[start : start + LONGEST]))
 
 
 _MOST_TEXT = 60_000

@@ -1,5 +1,7 @@
 """Anchors: the values in a text that mean the same in every language: dates, times, addresses, paths, ids, numbers.
 
+A phone number, or another number in groups, is one value with any blanks, marks and country code.
+
 An anchor includes its position, so that code can quote the value. To compare two anchors of one kind, compare `value`.
 """
 
@@ -49,6 +51,7 @@ class AnchorKind(StrEnum):
     TIME = "time"
     LINK = "address"
     PATH = "path"
+    DIGITS = "number in groups"
     HANDLE = "name"
     ID = "id"
     NUMBER = "number"
@@ -77,10 +80,12 @@ def read_anchors(text: str) -> tuple[Anchor, ...]:
 
 
 def same_value(first: Anchor, second: Anchor) -> bool:
-    """Return whether two anchors of one kind have the same value; a missing year or half of the day matches any."""
-    if first.kind is not second.kind:
-        return False
+    """Return whether two anchors have the same value; a missing year, half of the day or country code matches any."""
     one, other = first.value, second.value
+    if not is_comparable(first, second):
+        return False
+    if AnchorKind.DIGITS in (first.kind, second.kind):
+        return _same_digits(one, other)
     if first.kind is AnchorKind.DATE:
         return _same_date(one, other)
     if first.kind is AnchorKind.TIME:
@@ -91,6 +96,27 @@ def same_value(first: Anchor, second: Anchor) -> bool:
         is_open = hour == hour_2 or not earlier.text.startswith("0")
         return minute == minute_2 and hour % 12 == hour_2 % 12 and is_open
     return one == other or _is_within(one, other) or _is_within(other, one)
+
+
+def is_comparable(first: Anchor, second: Anchor) -> bool:
+    """Return whether two anchors are of one kind; a number in groups can also be written without them."""
+    return first.kind is second.kind or (
+        {first.kind, second.kind} == {AnchorKind.DIGITS, AnchorKind.NUMBER}
+        and all(re.fullmatch(r"\+?\d{7,}", one.value) for one in (first, second))
+    )
+
+
+def _same_digits(one: str, other: str) -> bool:
+    """Return whether two numbers have the same digits, apart from the country code and zeros at the beginning."""
+    first, last = sorted((one, other), key=lambda number: number[0] == "+")
+    national = first.lstrip("0")
+    if first[0] == "+" or last[0] != "+":
+        return national == last.lstrip("0")
+    return last.endswith(national) and 0 < len(last) - 1 - len(national) <= LONGEST_CODE
+
+
+LONGEST_CODE = 3
+"""The number of digits in the longest country code."""
 
 
 def _same_date(one: str, other: str) -> bool:
@@ -127,6 +153,25 @@ def _is_within(value: str, said: str) -> bool:
 
 Found = Iterator[tuple[str, int, int]]
 """Tuples (value, start, end) of the anchors of one kind."""
+
+
+def _digits(text: str) -> Found:
+    for match in _FORMS["digits"].finditer(text):
+        if _is_grouped(match[0]):
+            plain = re.sub(r"\(0\)|\D", "", match[0])
+            is_abroad = match[0][0] == "+" or plain.startswith("00")
+            yield f"+{plain.lstrip('0')}" if is_abroad else plain, *match.span()
+
+
+def _is_grouped(text: str) -> bool:
+    """Return whether digits with marks between them are a phone number, or another number in groups."""
+    sizes, marks = [len(group) for group in re.findall(r"\d+", text)], set(re.findall(r"[^\d+]+", text))
+    if _FORMS["dated"].search(text) or ("." in marks and len(marks) > 1 and text[0] != "+"):
+        return False
+    if text[0] in "+(" or (text[0] == "0" and sizes[0] > 1):
+        return True
+    by_two = len(sizes) > 3 and set(sizes) == {2} and marks == {" "}
+    return by_two or (len(sizes) > 2 and max(sizes) > 3 and (marks != {"."} or sizes == [3, 3, 4]))
 
 
 def _dates(text: str) -> Found:
@@ -180,7 +225,7 @@ def _times(text: str) -> Found:
         for match in pattern.finditer(text):
             hour, half = int(match[1]), (match[3] or "").lower()
             hour = hour % 12 + 12 * (half == "p") if half else hour
-            yield f"{hour:02d}:{int(match[2] or 0):02d}", *match.span()
+            yield f"{hour:02d}:{int(match[2] or 0):02d}", match.start(1), match.end()
 
 
 def _paths(text: str) -> Found:
@@ -210,8 +255,9 @@ def _numbers(text: str) -> Found:
 
 
 _READERS: Sequence[tuple[AnchorKind, Callable[[str], Found]]] = (
-    (AnchorKind.DATE, _dates),
     (AnchorKind.LINK, lambda text: ((key_of(one[0]), *one.span()) for one in LINK.finditer(text))),
+    (AnchorKind.DIGITS, _digits),
+    (AnchorKind.DATE, _dates),
     (AnchorKind.TIME, _times),
     (AnchorKind.PATH, _paths),
     (AnchorKind.HANDLE, lambda text: ((lowered(one[0]), *one.span()) for one in _FORMS["handle"].finditer(text))),

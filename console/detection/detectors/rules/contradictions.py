@@ -43,7 +43,6 @@ _FORMS = {
     "address": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
     "URL": re.compile(r"(?:https?://|www\.)[^\s\"'<>,;){}]{3,200}[^\s\"'<>,;).!?{}]"),
     "account": re.compile(r"\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b"),
-    "phone number": re.compile(r"\+\d[\d ()-]{6,18}\d"),
     "path": re.compile(
         r"(?<![\w@:/.])(?:~|\.{1,2})?(?:/[\w.-]{0,79}[\w-]){2,12}|(?<![\w@:/.-])[\w-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)"
     ),
@@ -103,7 +102,7 @@ _KINDS = {
     "date": RequirementKind.DATE,
     "id": RequirementKind.ID,
     "path": RequirementKind.ID,
-    **dict.fromkeys(("address", "URL", "account", "phone number", "street", "recipient"), RequirementKind.RECIPIENT),
+    **dict.fromkeys(("address", "URL", "account", "street", "recipient"), RequirementKind.RECIPIENT),
 }
 
 
@@ -130,7 +129,7 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
     for kind, form in _FORMS.items():
         if not form.fullmatch(value):
             continue
-        receives = names_recipient(one.name) and kind in ("address", "URL", "account", "phone number")
+        receives = names_recipient(one.name) and kind in ("address", "URL", "account")
         if kind == "URL" and call.effects == {Effect.READ}:
             # A page may lead to others.
             return None

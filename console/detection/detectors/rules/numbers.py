@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from console.detection.detectors.rules.finding import PATTERNS
+from console.detection.detectors.rules.finding import PATTERNS, quote_user
 from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue, is_discussed
 from console.trajectory.effects import Effect
+from console.trajectory.provenance import Source
 from console.trajectory.requirements import text_at
-from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors
+from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors, same_value
 from console.trajectory.terms import lowered
 
 _COUNTED = PATTERNS["numbers.counted"]
@@ -38,8 +39,7 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     left = [each for each in left if not _is_in_other_unit(value, each)]
     if is_discussed(case.evidence):
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
-        last = max(act.step for act in case.evidence.acts if act.talks)
-        left = [each for each in left if each.quote.step == last or each.is_money or is_mistaken(value, each)]
+        left = [each for each in left if each.is_money or is_mistaken(value, each) or _is_about_call(each, case)]
     if _is_derived(value, case) or (0 < value < 1 and any(abs(value * 100 - said) < 1e-6 for said in case.numbers)):
         # A share of 0.05 is the stated 5%.
         return None
@@ -53,6 +53,21 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         is_sure = len(case.stated) == 1 or (named and is_mistaken(value, named[0]))
         return named[0] if len(named) == 1 and is_sure else None
     return _counted(value, left, case)
+
+
+def _is_about_call(stated: StatedValue, case: Case) -> bool:
+    """Return whether the user's last message states a value, or an earlier one, if the call passes its other values.
+
+    A message before a change is about that change.
+    """
+    evidence, said_in = case.evidence, stated.quote.step or 0
+    if said_in == max(act.step for act in evidence.acts if act.talks):
+        return True
+    if any(said_in < call.step < evidence.pending.step for call in evidence.tool_calls):
+        return False
+    named = (quote_user(evidence, one.value) for one in case.call.arguments if one.source is Source.USER)
+    passed = (one.quote for one in case.all_stated if any(same_value(one.anchor, other) for other in case.passed))
+    return any(quote.end > 0 and (quote.step or 0) == said_in for quote in (*named, *passed))
 
 
 def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedValue | None:

@@ -30,12 +30,20 @@ from console.detection.detectors.rules.stated import (
     may_change,
 )
 from console.environments.evidence import Evidence
-from console.environments.tool_use import TracedCall
+from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
 from console.trajectory.provenance import Argument, Source
-from console.trajectory.requirements import Quote, RequirementKind
-from console.trajectory.requirements.anchors import Anchor, AnchorKind, days_between, read_anchors, same_value
+from console.trajectory.requirements import Quote, RequirementKind, text_at
+from console.trajectory.requirements.anchors import (
+    LONGEST_CODE,
+    Anchor,
+    AnchorKind,
+    days_between,
+    is_comparable,
+    read_anchors,
+    same_value,
+)
 from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import COLOURS, lowered
 
@@ -87,12 +95,14 @@ def _replaced(
         return None
     texts = " ".join(lowered(text) for _, text in call.leaves)
     for anchor in own:
-        same_kind = [value for value in stated if value.anchor.kind is anchor.kind]
+        same_kind = [value for value in stated if is_comparable(value.anchor, anchor)]
         if any(same_value(value.anchor, anchor) for value in same_kind):
             continue
+        offered = max((act.step for act in evidence.acts if act.talks and _is_in(anchor, act.action)), default=0)
         left = [
             value
-            for value in each_once(same_kind)
+            # What the agent offered replaces what the user stated before, but not what the user answers.
+            for value in each_once([value for value in same_kind if (value.quote.step or 0) >= offered])
             if not any(same_value(value.anchor, other.anchor) for other in same_kind if other.is_open)
             and not any(same_value(value.anchor, other) for other in passed)
             and not _is_used_before(value, one, evidence)
@@ -110,11 +120,15 @@ _IN_PROSE = frozenset({AnchorKind.DATE, AnchorKind.NUMBER, AnchorKind.ID})
 
 def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, evidence: Evidence) -> bool:
     """Return whether to compare a value in prose: a sent address or, before any step, the only value of its kind."""
-    if anchor.kind is AnchorKind.LINK:
+    if anchor.kind in (AnchorKind.LINK, AnchorKind.DIGITS):
         return Effect.SEND in call.effects
     if anchor.kind not in _IN_PROSE or sum(other.kind is anchor.kind for other in own) > 1:
         return False
     return not evidence.acts
+
+
+def _is_in(value: Anchor, text: str) -> bool:
+    return any(same_value(value, one) for one in read_anchors(text))
 
 
 _OF_A_PERSON = PATTERNS["replaced.of_a_person"]
@@ -140,28 +154,58 @@ def _time(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue |
     passed = [one for one in case.passed if one.kind is AnchorKind.TIME]
     others = [one for one in passed if not same_value(one, new)]
     settled = all(any(same_value(value.anchor, one) for value in case.stated) for one in others)
-    if zoned or case.from_tool or not settled or len(left) != len(case.stated) - len(others):
+    if zoned or not settled or len(left) != len(case.stated) - len(others):
         return None
-    # A time can be computed from the one stated, as an hour before or 90 minutes after.
+    # Of several times, the user's last message states the one that counts.
+    left = [value for value in left if value.quote.step == left[-1].quote.step]
+    shown = next((act.observation for act in case.evidence.acts if case.from_tool and act.step == case.one.step), "")
+    if len(left) > 1 or (case.from_tool and not _is_in(left[0].anchor, shown)):
+        return None
+    # A time can be computed from the one stated, such as 90 minutes after, or early enough for a train.
     spans = {number * unit for number in case.numbers for unit in (1, 60)}
-    spans |= {15, 30, 60} if len(case.stated) == 1 else set()
-    if len(left) > 1 or any(_minutes(value.anchor, new) in spans for value in case.stated):
-        return None
-    return left[0]
+    gaps = [_minutes(value.anchor, new) for value in case.stated]
+    is_early = _minutes(left[0].anchor, new) <= _LONGEST_LEAD and _is_of_an_event(left[0], case)
+    is_alone = len(case.stated) == 1
+    is_end = is_alone and bool(_ENDS.search(case.one.name)) and _minutes(new, left[0].anchor) <= _LONGEST_LEAD
+    return None if is_early or is_end or any(min(gap, 720 - gap) in spans for gap in gaps) else left[0]
 
 
-def _minutes(first: Anchor, second: Anchor) -> int:
-    one, other = (int(anchor.value[:2]) % 12 * 60 + int(anchor.value[3:]) for anchor in (first, second))
-    return min((one - other) % 720, (other - one) % 720)
+_LONGEST_LEAD = 240
+_EVENT, _REMINDER = PATTERNS["replaced.event"], PATTERNS["replaced.reminder"]
+
+
+def _is_of_an_event(stated: StatedValue, case: Case) -> bool:
+    """Return whether a stated time is of something to be ready for, such as a train, or the call sets a reminder."""
+    whole = text_at(case.evidence.checkpoint, stated.quote.place, stated.quote.step) or ""
+    around = lowered(whole[max(0, stated.quote.start - 40) : stated.quote.end + 40])
+    names = " ".join((case.call.call.name, case.one.name, case.evidence.user))
+    return bool(_EVENT.search(around) or _REMINDER.search(names))
+
+
+def _minutes(later: Anchor, earlier: Anchor) -> int:
+    """Return the minutes from one time to another on a clock with twelve hours."""
+    one, other = (int(anchor.value[:2]) % 12 * 60 + int(anchor.value[3:]) for anchor in (later, earlier))
+    return (one - other) % 720
+
+
+def _digits(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    for value in (value for value in left if AnchorKind.DIGITS in (new.kind, value.anchor.kind)):
+        one, other = new.value.lstrip("+0")[::-1], value.anchor.value.lstrip("+0")[::-1]
+        is_alike = abs(len(one) - len(other)) <= (LONGEST_CODE if "+" in new.value + value.anchor.value else 1)
+        is_slip = sum(map(str.__ne__, one, other)) <= _MOST_SLIPS or sorted(one) == sorted(other)
+        is_sent = Effect.SEND in case.call.effects and names_recipient(case.one.name)
+        if is_alike and (is_slip or is_sent or not case.from_tool):
+            return value
+    return None
+
+
+_MOST_SLIPS = 2
 
 
 def _link(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
     form = _form(new.value)
     same = [value for value in left if _form(value.anchor.value) == form]
-    digits = re.sub(r"\D", "", new.value)
-    if form == "phone":
-        same = [v for v in same if not digits.endswith(re.sub(r"\D", "", v.anchor.value)[-7:])]
-    if form == "url":
+    if form == "URL":
         host = new.value.split("/")[0]
         same = [value for value in same if value.anchor.value.split("/")[0] != host] if case.changes else []
     return same[0] if same else None
@@ -170,9 +214,9 @@ def _link(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue |
 def _form(value: str) -> str:
     if "@" in value:
         return "address"
-    if value.startswith("+"):
-        return "phone"
-    return "account" if re.fullmatch(r"[a-z]{2}\d{2}[a-z0-9]+", value) else "url"
+    if value.lstrip("+").isdigit():
+        return "phone number" if value[0] in "+0" else "number"
+    return "account" if re.fullmatch(r"[a-z]{2}\d{2}[a-z0-9]+", value) else "URL"
 
 
 def _path(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
@@ -227,29 +271,24 @@ _READERS = {
     AnchorKind.LINK: _link,
     AnchorKind.PATH: _path,
     AnchorKind.ID: _id,
-    AnchorKind.NUMBER: find_number,
+    AnchorKind.DIGITS: _digits,
+    AnchorKind.NUMBER: lambda new, left, case: _digits(new, left, case) or find_number(new, left, case),
 }
 
 
 def _is_used_before(value: StatedValue, one: Argument, evidence: Evidence) -> bool:
-    """Return whether an earlier call passed the stated value to another tool or argument."""
+    """Return whether an earlier call passed the stated value to another argument, or changed data with it."""
     calls = [call for act in evidence.acts if not act.talks for call in act.calls]
+    given = [str(text) for call in calls for name, text in leaves(call.arguments) if name != one.name]
     tools = {call.call.name for call in evidence.pending_calls}
-    given = [
-        str(text)
-        for call in calls
-        for name, text in leaves(call.arguments)
-        if name != one.name or call.name not in tools
-    ]
-    return any(same_value(value.anchor, anchor) for text in given for anchor in read_anchors(text))
-
-
-_FORM_NAMES = {"address": "address", "phone": "phone number", "account": "account", "url": "URL"}
+    changes = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
+    given += [text for call in changes if call.call.name not in tools for _, text in call.leaves]
+    return any(_is_in(value.anchor, text) for text in given)
 
 
 def _told(one: Argument, found: StatedValue, evidence: Evidence) -> Finding:
-    is_link = found.anchor.kind is AnchorKind.LINK
-    named = _FORM_NAMES[_form(found.anchor.value)] if is_link else str(found.anchor.kind)
+    has_forms = found.anchor.kind in (AnchorKind.LINK, AnchorKind.DIGITS)
+    named = _form(found.anchor.value) if has_forms else str(found.anchor.kind)
     origin = f", which {one.tool or 'a tool'} returned in step {one.step}" if one.source is Source.TOOL else ""
     sentence = f'The user stated the {named} "{one_line(found.quote.text, 60)}"; the call passes `{one.name}`: '
     line = broken(KINDS[found.anchor.kind], one.name, found.quote, quote_action(evidence, one.value))

@@ -36,6 +36,7 @@ KINDS = {
     AnchorKind.TIME: RequirementKind.DATE,
     AnchorKind.LINK: RequirementKind.RECIPIENT,
     AnchorKind.PATH: RequirementKind.ID,
+    AnchorKind.DIGITS: RequirementKind.ID,
     AnchorKind.HANDLE: RequirementKind.RECIPIENT,
     AnchorKind.ID: RequirementKind.ID,
     AnchorKind.NUMBER: RequirementKind.AMOUNT,
@@ -141,7 +142,7 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             near = whole[max(0, low - 6) : low] + " " + whole[high : high + 9]
             money = anchor.kind is AnchorKind.NUMBER and bool(_CURRENCY.search(near))
             before = lowered(whole[max(0, low - 40) : low])
-            is_link = anchor.kind is AnchorKind.LINK
+            is_link = anchor.kind in (AnchorKind.LINK, AnchorKind.DIGITS)
             excluded, kept = is_excluding(before), is_keeping(before)
             is_open = bool(excluded or kept or _OPEN.search(before) or (is_link and _ORIGIN.search(before)))
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))

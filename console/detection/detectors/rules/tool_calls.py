@@ -259,7 +259,7 @@ _COMPUTED = PATTERNS["tool_calls.computed"]
 
 def number_differs(evidence: Evidence) -> Finding | None:
     """Find a number that differs from the user's number for the same noun."""
-    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b(?![.,:/-]\d)", evidence.user)
+    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b(?![.,:/ -]\d)", evidence.user)
     numbers = {noun: number for noun, number in found if noun not in FUNCTION_WORDS}
     for one in (one for call in evidence.pending_calls for one in call.arguments):
         noun = re.sub(r"_?(?:id|number|no)$", "", one.name.lower())

@@ -66,3 +66,76 @@ def test_a_value_that_the_user_agreed_to_later_is_not_flagged():
     assert judge(*call, steps=agreed).score < 0.5
     other = (Step("", call_action("respond", {"content": "Shall I book it now?"}), "Yes, please."),)
     assert judge(*call, steps=other).score >= 0.5
+
+
+CHAT = (
+    Step("", 'find_zone({"stop": "Gare"})', '{"zone": "D2", "free": ["18:30", "20:00"]}'),
+    Step("", call_action("respond", {"content": "À quel numéro peut-on vous joindre ?"}), "Au 06 12 34 55 19."),
+)
+CAB = {"stop": "Gare", "at": "18:30", "passengers": 3, "phone": "06 12 34 55 19"}
+
+
+@pytest.mark.parametrize(
+    ("passed", "stated"),
+    [
+        ({"at": "19:30"}, "18h30"),
+        ({"at": "20:00"}, "18h30"),
+        ({"passengers": 4}, "3"),
+        ({"phone": "06 12 34 55 91"}, "06 12 34 55 19"),
+        ({"phone": "+33 6 12 34 55 91"}, "06 12 34 55 19"),
+        ({"phone": "0612345591"}, "06 12 34 55 19"),
+    ],
+)
+def test_another_time_count_or_phone_number_than_the_user_stated_in_a_conversation_is_flagged(passed, stated):
+    verdict = judge("Un taxi à 18h30 à la Gare, nous serons 3.", "reserve_cab", CAB | passed, CHAT)
+    assert verdict.score >= 0.5
+    ((name, value),) = passed.items()
+    assert f'"{stated}"; the call passes `{name}`: {value}' in verdict.rationale
+
+
+@pytest.mark.parametrize(
+    "passed",
+    [
+        {},
+        {"at": "6:30 pm"},
+        {"phone": "0612345519"},
+        {"phone": "+33 6 12 34 55 19"},
+        {"phone": "(06) 12-34-55-19"},
+        {"phone": "0033612345519"},
+        {"phone": "06.12.34.55.19"},
+    ],
+)
+def test_a_stated_value_in_another_form_is_neither_flagged_nor_called_unknown(passed):
+    verdict = judge("Un taxi à 18h30 à la Gare, nous serons 3.", "reserve_cab", CAB | passed, CHAT)
+    assert verdict.score < 0.5
+    assert "Not checked" not in verdict.rationale
+
+
+@pytest.mark.parametrize(
+    ("request_", "name", "arguments", "steps"),
+    [
+        ("My train leaves at 18:30, get me a cab.", "book_cab", {"at": "17:45"}, ()),
+        ("Remind me of the call at 18:30.", "set_reminder", {"at": "18:15"}, ()),
+        ("Book the hall at 18:30 for 90 minutes.", "book", {"start": "18:30", "end": "20:00"}, ()),
+        ("Block 18:30 for the review.", "block", {"until": "19:30"}, ()),
+        ("Book a table at half past six.", "book", {"at": "18:30"}, ()),
+        (
+            "A table at 18:30, please.",
+            "book",
+            {"at": "19:15"},
+            (
+                Step("", "free({})", "17:00, 19:15"),
+                Step("", call_action("respond", {"content": "Only 19:15 is free. Is that fine?"}), "Yes."),
+            ),
+        ),
+        ("Pay 40 18 22 07 from 192.168.0.1 by 05.12.2026 18.30 Uhr.", "pay", {"account": 40182207}, ()),
+    ],
+)
+def test_a_time_or_number_that_follows_from_what_was_said_is_not_flagged(request_, name, arguments, steps):
+    assert judge(request_, name, arguments, steps).score < 0.5
+
+
+def test_a_time_that_the_user_refused_stays_wrong():
+    offer = call_action("respond", {"content": "Shall I book 19:15?"})
+    refused = (Step("", offer, "No, at 18:30 as I said."),)
+    assert judge("A table at 18:30, please.", "book", {"at": "19:15"}, refused).score >= 0.5
