@@ -22,9 +22,10 @@ from console import runs
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
+from tests.browser.walking import ready, shown_item
 from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port, serving
-from tests.signing_in import signed_in
+from tests.signing_in import let_in, signed_in
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -208,6 +209,18 @@ def serve(data_dir, tmp_path):
 
     start.until_closed = lambda port: _until_closed(data_dir, port)
     return start
+
+
+@pytest.fixture
+def desk(filled, serve, open_page, settled):
+    """The Review page on the first of nine items."""
+    filled(budget="9")
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=kettles")
+    ready(page, shown_item(page))
+    settled(page)
+    return page
 
 
 @pytest.fixture

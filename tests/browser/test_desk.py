@@ -26,18 +26,6 @@ WORDS = "Feedback"
 FOCUS = "document.activeElement.closest('[data-item]')?.dataset.item"
 
 
-@pytest.fixture
-def desk(filled, serve, open_page, settled):
-    """The Review page on the first of nine items."""
-    filled(budget="9")
-    page, address = open_page(), serve()
-    let_in(page, address, role="reviewer")
-    page.goto(f"{address}/review?run=kettles")
-    ready(page, shown_item(page))
-    settled(page)
-    return page
-
-
 def letters(count, **fields):
     """A run of so many letters that wait to be sent; played apart, since playwright holds this thread's event loop."""
 

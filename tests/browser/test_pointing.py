@@ -8,21 +8,8 @@ from console.review.decision_details import read_marks
 from console.review.resolution import feedback_to_agent
 from storage.tables import Decision, Draft
 from tests.browser.walking import press_until_next, ready, shown_item, until
-from tests.signing_in import let_in
 
 MARKED = "() => [...document.querySelectorAll('.ia-step.ia-marked')].map(row => row.dataset.n)"
-
-
-@pytest.fixture
-def desk(filled, serve, open_page, settled):
-    """The Review page on the first of nine items."""
-    filled(budget="9")
-    page, address = open_page(), serve()
-    let_in(page, address, role="reviewer")
-    page.goto(f"{address}/review?run=kettles")
-    ready(page, shown_item(page))
-    settled(page)
-    return page
 
 
 def drafted():

@@ -64,20 +64,14 @@ FOCUS = """(() => {
 })()"""
 
 
-def test_the_focus_is_visible_at_each_stop_and_never_under_the_decision_bar(filled, serve, open_page, settled):
-    filled(budget="9")
-    page, address = open_page(), serve()
-    let_in(page, address, role="reviewer")
-    page.goto(f"{address}/review?run=kettles")
-    ready(page, shown_item(page))
-    settled(page)
-    page.get_by_test_id("stTopNavLink").first.focus()
+def test_the_focus_is_visible_at_each_stop_and_never_under_the_decision_bar(desk):
+    desk.get_by_test_id("stTopNavLink").first.focus()
     faults = []
     for _ in range(26):
-        page.keyboard.press("Tab")
+        desk.keyboard.press("Tab")
         # A scroll to what gets the focus takes a moment.
-        page.wait_for_timeout(80)
-        faults.append(page.evaluate(FOCUS))
+        desk.wait_for_timeout(80)
+        faults.append(desk.evaluate(FOCUS))
     assert [fault for fault in faults if fault] == []
 
 
