@@ -112,7 +112,7 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
                 )
                 ends.append((x[-1], float(line[column].iloc[-1]), label, style.colour))
     for cap in sorted(frame["cap"].dropna().unique()):
-        annotation = {"text": f"cap {cap:.0f}", "xanchor": "left", "x": 0}
+        annotation = {"text": f"budget {cap:,.0f}", "xanchor": "left", "x": 0}
         figure.add_hline(float(cap), line={"color": QUIET, "width": 1, "dash": "dash"}, annotation=annotation)
     highest = max([1.0, *frame["used"].astype(float), *frame["cap"].dropna().astype(float)])
     label_last_points(figure, ends, gap=0.08 * highest, beside=True)
@@ -196,9 +196,8 @@ def protocols(frame: pd.DataFrame) -> go.Figure:
         )
     figure.update_xaxes(**SHARE)
     figure.update_yaxes(**SHARE)
-    return set_titles(
-        name_coinciding_lines(figure), "Safety against usefulness", "tasks solved", "tasks without a harmful action"
-    )
+    axes = ("usefulness: tasks solved", "safety: no misaligned effect")
+    return set_titles(name_coinciding_lines(figure), "Safety against usefulness", *axes)
 
 
 def _bars_of(rows: pd.DataFrame, name: str) -> dict[str, Any]:

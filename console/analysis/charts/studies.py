@@ -209,7 +209,7 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
         )
         figure.add_shape(type="line", x0=0, x1=0, y0=row - 0.12, y1=row + 0.3, line=DOTTED)
     figure.update_yaxes(range=[len(shown) - 0.6, -0.8], showticklabels=False, showgrid=False, zeroline=False)
-    figure.update_xaxes(nticks=5, tickangle=0, zeroline=False)
+    figure.update_xaxes(nticks=7, tickangle=0, zeroline=False)
     measure = str(shown["measure"].iloc[0]) if len(shown) else ""
     title = "Effects, each with its own 95% interval" if shown["low"].notna().any() else "Effects, without intervals"
     return set_titles(figure, title, f"difference in {measure}", "", height=150 + 74 * len(shown))

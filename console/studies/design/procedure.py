@@ -62,12 +62,12 @@ def describe_steps(design: Design) -> list[str]:
 def _known(design: Design) -> Iterator[str]:
     checks = design.checks
     cells = [
-        (checks.known_bad, "wrong, flagged actions"),
-        (checks.known_good, "correct, flagged actions"),
-        (checks.unflagged_bad, "wrong, unflagged actions"),
-        (checks.unflagged_good, "correct, unflagged actions"),
+        (checks.known_bad, "wrong, flagged action"),
+        (checks.known_good, "correct, flagged action"),
+        (checks.unflagged_bad, "wrong, unflagged action"),
+        (checks.unflagged_good, "correct, unflagged action"),
     ]
-    items = ", ".join(f"{count} {what}" for count, what in cells if count)
+    items = ", ".join(counted(count, what) for count, what in cells if count)
     if items:
         yield (
             f"Seeded tasks with known answers start in the first trial of every condition: {items}. The "

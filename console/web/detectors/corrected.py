@@ -9,6 +9,7 @@ from console.analysis.statistics.estimates import number
 from console.database import now_ms, reading
 from console.detection import certificate
 from console.errors import Refused
+from console.web.widgets.tables import show_grid
 
 
 def show_corrected_figures(run_name: str) -> None:
@@ -38,7 +39,7 @@ def show_corrected_figures(run_name: str) -> None:
         }
         for name, one in figures.items()
     ]
-    st.dataframe(rows, key="corrected-figures", hide_index=True, width="content")
+    show_grid(rows, "From your reviews", key="corrected-figures", width="content")
     st.caption(
         f"Decisions on flagged items, and {found.audits.drawn:,} random audits that represent "
         f"{found.audits.population:,} unflagged actions. The intervals cover both possible decisions on "

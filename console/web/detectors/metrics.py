@@ -29,7 +29,7 @@ from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
 from console.web.widgets.chart import download
 from console.web.widgets.markup import show_html, style_sheets
-from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html
+from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html, show_grid
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
 _NO_PROBABILITY = "no probability; after enough reviews, convert the scores (inferact recalibrate)"
@@ -81,7 +81,7 @@ def show_across_runs() -> None:
     except Refused as refusal:
         st.text(str(refusal))
         return
-    st.dataframe(across.format_cells(rows), key="across-runs", hide_index=True, height="content")
+    show_grid(across.format_cells(rows), "Within and across runs", key="across-runs", height="content")
     st.caption(across.NOTE)
 
 
@@ -193,7 +193,7 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
     else:
         about = "About " if evaluation.sample.stated else ""
         st.markdown(f"{about}**{counted(needed, 'inspection')}**{each}; {limit}")
-    st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, width="content", height="content")
+    show_grid(_filled(table), "Inspections by trial", key=f"inspections-{name}", width="content", height="content")
     st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language="bash")
 
 
@@ -210,7 +210,7 @@ def pair(evaluation: Dashboard) -> None:
         st.caption("These detectors have no judged trajectory in common. Select another pair.")
         return
     rows = [_gain("Macro-F1", tested.macro_f1), _gain("AP", tested.ap)]
-    st.dataframe(rows, key="pair", hide_index=True, width="content")
+    show_grid(rows, f"{first} against {second}", key="pair", width="content")
     test = tested.test
     st.text(
         f"{counted(tested.n, 'trajectory')}: only {first} is correct on {test.only_first:,}, only {second} on "
@@ -256,10 +256,10 @@ def show_published(evaluation: Dashboard) -> None:
 def spending(evaluation: Dashboard) -> None:
     """Draw the requests, tokens, seconds and USD of each detector."""
     st.header("Time and cost")
-    st.dataframe(
+    show_grid(
         _filled(evaluation.spending),
+        "Time and cost",
         key="spending",
-        hide_index=True,
         width="content",
         column_config={
             "Seconds": st.column_config.NumberColumn(format="%.2f"),

@@ -16,6 +16,7 @@ from console.detection import oversight
 from console.language import counted
 from console.runs.status import Sample
 from console.web.run_files import show_burn_down, show_run_chart
+from console.web.widgets.tables import show_grid
 from storage.tables import RunKind
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
@@ -114,10 +115,10 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
     shown = summary[[named, *renamed]].rename(columns={**renamed, "policy": "Order", "detector": "Detector"})
     filled = shown.dropna(axis="columns", how="all")
     forms = {name: ".2f" if name == "Area" else ".3g" for name in renamed.values() if name in filled}
-    st.dataframe(
+    show_grid(
         filled.style.format({name: partial(number, form=form) for name, form in forms.items()}, na_rep="–"),
         key=f"oversight-{named}",
-        hide_index=True,
+        label="Misalignments caught",
         width="content",
         height="content",
     )

@@ -23,6 +23,7 @@ from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from console.web.widgets.status import age
+from console.web.widgets.tables import show_grid
 from storage import tables
 
 _MOST = 20
@@ -108,7 +109,7 @@ def _show_workers(listed: list[WorkerState], at_ms: int) -> None:
         }
         for one in listed
     ]
-    st.dataframe(rows, hide_index=True, key="workers")
+    show_grid(rows, _("Workers"), key="workers")
 
 
 def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int, str]) -> None:

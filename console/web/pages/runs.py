@@ -20,7 +20,7 @@ from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.browser import show_from_top
 from console.web.widgets.markup import quote_commands
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.tables import OUTCOMES, capitalize_heads
+from console.web.widgets.tables import OUTCOMES, capitalize, show_grid
 from storage.tables import RunKind
 
 _WIDTHS = {"Kind": 80, "Environments": 190, "Detector": 130}
@@ -57,11 +57,10 @@ show_overview(run.name, found, seen)
 
 st.header("Status by trial", anchor=False)
 words = OUTCOMES | {"inspections": "budget used"}
-named = ({words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind))
-trials = capitalize_heads(named)
+trials = [{words.get(name, name): cell for name, cell in row.items()} for row in status_rows(status, run.kind)]
 counts = st.column_config.NumberColumn(format="localized")
-numbers = {name: counts for row in trials for name in row}  # Columns without values too.
-st.dataframe(trials, key=f"status-{run.id}", hide_index=True, width="content", placeholder="–", column_config=numbers)
+numbers = {capitalize(name): counts for row in trials for name in row}  # Columns without values too.
+show_grid(trials, "Status by trial", key=f"status-{run.id}", width="content", placeholder="–", column_config=numbers)
 if nothing:
     st.caption(quote_commands(nothing))
 if run.reviews_per_item > 1:
@@ -110,17 +109,17 @@ with why:
 
 st.header("All runs", anchor=False)
 opened = st.session_state.get("runs_opened", 0)
-shown = st.dataframe(
-    capitalize_heads(
+shown = show_grid(
+    [
         {name.replace("_", " ").replace("environment", "environments"): row[name] for name in SUMMARY_COLUMNS}
         | {"environments": row["environment"].replace(",", ", "), "kind": row["kind"].replace("archive", "imported")}
         | {"tags": row["tags"] or None}
         for row in summaries
-    ),
+    ],
+    "All runs",
     key=f"runs-{opened}",
     on_select="rerun",
     selection_mode="single-row",
-    hide_index=True,
     width="content",
     placeholder="–",
     column_config={name: st.column_config.Column(width=px) for name, px in _WIDTHS.items()}

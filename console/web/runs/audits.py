@@ -16,7 +16,7 @@ from console.runs import list_runs, run_options
 from console.trials import vigilance
 from console.web.flash import finish, refusals_shown
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.tables import capitalize_heads
+from console.web.widgets.tables import show_grid
 from storage import tables
 from storage.tables import RunKind
 
@@ -67,8 +67,8 @@ def show_vigilance(run: tables.Run) -> None:
         rows = [row.to_dict() for row in vigilance.measure(session, run)]
     if not rows:
         return
-    shown = [{name: row[name] for name in vigilance.COLUMNS} for row in map(vigilance.in_words, rows)]
-    st.dataframe(capitalize_heads(shown), key=f"vigilance-{run.id}", hide_index=True, width="content")
+    shown = [vigilance.in_words(row) for row in rows]
+    show_grid(shown, "Known items by reviewer", vigilance.COLUMNS, key=f"vigilance-{run.id}", width="content")
     st.caption(
         "If d' is above 0, the reviewer distinguishes misaligned from aligned actions. If the criterion is above 0, "
         "the reviewer tends to approve. Brackets contain 95% intervals."
@@ -81,8 +81,7 @@ def show_capacity(run: tables.Run) -> None:
         found = capacity.measure_capacity(session, run, now_ms())
     rows = [capacity.in_words(row) for one in found for row in one.by_hour]
     if rows:
-        shown = [{name: row[name] for name in capacity.COLUMNS} for row in rows]
-        st.dataframe(capitalize_heads(shown), key=f"capacity-{run.id}", hide_index=True, width="content")
+        show_grid(rows, "Capacity by reviewer", capacity.COLUMNS, key=f"capacity-{run.id}", width="content")
         for one in found:
             st.text(one.sentence)
     st.caption(
@@ -158,14 +157,13 @@ def show_certificate(run: tables.Run) -> None:
         st.metric("Audits decided", f"{audits.drawn:,}", width="content")
         st.metric("Misaligned audits", f"{audits.labelled:,}", width="content")
         st.metric("Audits pending", f"{found.waiting:,}", width="content")
-    bounds = capitalize_heads(certificate.tabulate_bounds(found))
-    st.dataframe(bounds, key=f"bounds-{run.id}", hide_index=True, width="content")
+    show_grid(certificate.tabulate_bounds(found), "Bounds", key=f"bounds-{run.id}", width="content")
     needed = [
         {"For at most": f"{share:.0%}", "Aligned audits": count} for share, count in found.needed.items() if count
     ]
     if not audits.labelled:
         st.caption("Total audits needed for each bound, if all audits are aligned:")
-        st.dataframe(needed, key=f"needed-{run.id}", hide_index=True, width="content", placeholder="–")
+        show_grid(needed, "Audits needed", key=f"needed-{run.id}", width="content", placeholder="–")
     with st.expander("Assumptions"):
         for sentence in found.list_assumptions():
             st.text(sentence)

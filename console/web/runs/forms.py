@@ -25,7 +25,7 @@ from console.web.run_picker import choose_run
 from console.web.runs.new_run import show_progress
 from console.web.runs.policy_versions import draw_allowed_checks, policy_form, policy_history
 from console.web.widgets.messages import show_problem
-from console.web.widgets.tables import capitalize_heads, show_rows
+from console.web.widgets.tables import show_grid, show_rows
 from storage import tables
 from storage.engine import overwrite_freed
 
@@ -127,9 +127,7 @@ def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidat
             )
             options = [candidate.pattern for candidate in candidates.found]
             chosen = st.multiselect("Candidates", options, key=f"candidates-{run.id}", label_visibility="collapsed")
-            st.dataframe(
-                [{"Action": c.pattern, "Seen": c.count, "Why": c.why} for c in candidates.found], hide_index=True
-            )
+            show_grid([{"Action": c.pattern, "Seen": c.count, "Why": c.why} for c in candidates.found], "Candidates")
         sent = st.form_submit_button("Save patterns")
     if sent:
         _set_patterns(run.name, [*text.splitlines(), *chosen])
@@ -230,7 +228,7 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
         | {"Imported (UTC)": one["at"][:16].replace("T", " "), "Undone": "yes" if one["undone"] else "no"}
         for one in imports
     ]
-    st.dataframe(shown, key="imports", hide_index=True, width="content")
+    show_grid(shown, "Imports", key="imports", width="content")
     open_ones = {f"{one['file']} (import {one['import_id']})": one["import_id"] for one in imports if not one["undone"]}
     if not open_ones:
         return
@@ -290,7 +288,7 @@ def _delete(run: tables.Run, trajectories: int) -> None:
             finish(f"Deleted {run.name}: {list_counts(gone)}.")
 
 
-_COLUMNS = {name: name for name in ("Rule", "Then", "Conditions", "Terms", "Because")}
+_COLUMNS = ("Rule", "Then", "Conditions", "Terms", "Because")
 
 
 def policy_section(run: tables.Run) -> None:
@@ -304,23 +302,17 @@ def policy_section(run: tables.Run) -> None:
     policy = version.policy
     whose = "" if version.own else " (the default policy)"
     st.text(f"Version {version.version}, by {version.author}{whose}. {_last(policy)}")
-    show_rows(_rows(policy), _COLUMNS, label="Rules")
+    _show_rules(policy, "Rules")
     for one in version.also:
         st.warning(
             f"Version {one.version} by {one.author} also applies, from a database that a restore replaced. "
             "For each check the stricter ruling counts. Save a policy to choose."
         )
-        show_rows(_rows(one.policy), _COLUMNS, label=f"Rules of version {one.version}")
+        _show_rules(one.policy, f"Rules of version {one.version}")
     if counts:
         st.caption("Checks so far, by tool.")
         columns = {"Judged": st.column_config.Column("Sent to the detector")}
-        st.dataframe(
-            capitalize_heads(counts),
-            key=f"policy-counts-{run.id}",
-            hide_index=True,
-            width="content",
-            column_config=columns,
-        )
+        show_grid(counts, "Checks by tool", key=f"policy-counts-{run.id}", width="content", column_config=columns)
     draw_allowed_checks(run)
     policy_form(run, version)
     policy_history(run, version)
@@ -341,12 +333,14 @@ def _last(policy: Policy) -> str:
     return said if policy.rollout >= 1 else f"{said} Its rollout percentage is {policy.rollout * 100:g}% of the tasks."
 
 
-def _rows(policy: Policy) -> list[dict[str, str]]:
+def _show_rules(policy: Policy, label: str) -> None:
+    """Draw the rules with the columns that any rule fills."""
     cells: list[tuple[str, ...]] = [
         (rule.name, str(rule.then), _conditions(rule) or "always", _terms(rule), rule.because) for rule in policy.rules
     ]
     cells.append(("default", str(policy.default), "no other rule matches", "", ""))
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in cells]
+    rows = [dict(zip(_COLUMNS, row, strict=True)) for row in cells]
+    show_rows(rows, {name: name for name in _COLUMNS if any(row[name] for row in rows)}, label=label)
 
 
 def _conditions(rule: Rule) -> str:

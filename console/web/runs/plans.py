@@ -17,7 +17,7 @@ from console.web.flash import finish, refusals_shown
 from console.web.run_files import exporting
 from console.web.sign_in import current_identity
 from console.web.widgets.chart import show_chart
-from console.web.widgets.tables import show_rows
+from console.web.widgets.tables import show_grid, show_rows
 from storage import tables
 
 
@@ -116,7 +116,7 @@ def planners_section(run: tables.Run) -> None:
     st.header("Planning figures", anchor=False)
     with reading() as session:
         found, spent = metrics.compute_figures(session, run), metrics.get_run_usage(session, run)
-    st.dataframe([_figure(name, one) for name, one in found.items()], key=f"planned-{run.id}", hide_index=True)
+    show_grid([_figure(name, one) for name, one in found.items()], "Planning figures", key=f"planned-{run.id}")
     st.caption(f"Means over tasks or trials, as named, with 95% intervals. {_spent(spent)}")
     if run.actor != "introspective" or found["success_rate"].value is None:
         return
@@ -132,7 +132,7 @@ def trainings_section() -> None:
     if not rows:
         return
     st.subheader("Trained plans", anchor=False)
-    st.dataframe([_training(one) for one in rows], key="trainings", hide_index=True, placeholder="–")
+    show_grid([_training(one) for one in rows], "Trained plans", key="trainings", placeholder="–")
     st.caption(
         "Success of the last learned version in the first trial of other tasks. Mean and standard deviation are over "
         "trainings with different seeds. The cost in USD needs known prices."
@@ -168,7 +168,7 @@ def _spent(spent: dict[str, float | None]) -> str:
 def _training(one: metrics.TrainedPlan) -> dict[str, Any]:
     return {
         "Environment": one.environment,
-        "Type": one.task_type,
+        "Type": one.task_type or None,
         "Batch": one.batch,
         "Flaw": one.flaw,
         "Revision": one.revision,

@@ -13,11 +13,11 @@ from console.runs import iso
 from console.web.flash import finish, refusals_shown
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done
-from console.web.widgets.tables import capitalize_heads
+from console.web.widgets.tables import show_grid
 from storage import tables
 
 _MOST_ALLOWED = 200
-_ALLOWED_COLUMNS = ("Time (UTC)", "Agent", "Tool", "Rule", "Version")
+_ALLOWED_COLUMNS = ("Time (UTC)", "agent", "tool", "rule", "version")
 
 
 def policy_form(run: tables.Run, version: PolicyVersion) -> None:
@@ -53,7 +53,7 @@ def policy_history(run: tables.Run, version: PolicyVersion) -> None:
     with st.expander(f"History: {len(versions)} versions"):
         stored = [(one.version, one.author, iso(one.created_ms)[:16].replace("T", " ")) for one in versions]
         rows = [dict(zip(("Version", "Author", "Stored (UTC)"), one, strict=True)) for one in stored]
-        st.dataframe(rows, key=f"versions-{run.id}", hide_index=True, width="content")
+        show_grid(rows, "Versions of the policy", key=f"versions-{run.id}", width="content")
         earlier = {one.version: one for one in versions[1:]}
         chosen = st.selectbox("Compare with version", list(earlier), key=f"earlier-{run.id}-{version.id}", width=360)
         _show_difference(version, earlier[chosen].text, f"version {chosen}")
@@ -75,13 +75,7 @@ def draw_allowed_checks(run: tables.Run) -> None:
         with reading() as session:
             rows = policy_store.list_allowed(session, run, rule, _MOST_ALLOWED)
         shown = [row | {"Time (UTC)": row["at"][:19].replace("T", " ")} for row in rows]
-        st.dataframe(
-            capitalize_heads(shown),
-            key=f"allowed-{run.id}",
-            hide_index=True,
-            width="content",
-            column_order=_ALLOWED_COLUMNS,
-        )
+        show_grid(shown, "Allowed checks", _ALLOWED_COLUMNS, key=f"allowed-{run.id}", width="content")
         st.caption(f"The table lists at most the newest {_MOST_ALLOWED} checks. The Export page has all checks as CSV.")
 
 

@@ -18,7 +18,7 @@ from console.trials.protocols import SHARES, list_outcomes
 from console.web.flash import refusals_shown
 from console.web.run_files import exporting
 from console.web.widgets.chart import show_chart
-from console.web.widgets.tables import capitalize_heads
+from console.web.widgets.tables import show_grid
 from storage import tables
 from storage.tables import RunKind
 
@@ -48,10 +48,8 @@ def protocols_section(run: tables.Run) -> None:
             file="protocols",
             leaving=exporting(run.name),
         )
-        shown = [
-            {name: row[name] for name in _COLUMNS} for row in (show_intervals(row, ".0%", *SHARES) for row in found)
-        ]
-        st.dataframe(capitalize_heads(shown), key=f"protocols-table-{run.id}", hide_index=True)
+        shown = [show_intervals(row, ".0%", *SHARES) for row in found]
+        show_grid(shown, "Protocols", _COLUMNS, key=f"protocols-table-{run.id}")
 
 
 def evasion_section(run: tables.Run) -> None:
@@ -67,5 +65,5 @@ def evasion_section(run: tables.Run) -> None:
         )
         rows = [evasion.in_words(row) for row in evasion.tabulate_evasion(found)]
         shown = [{_HEADS.get(name, name): row[name] for name in evasion.COLUMNS} for row in rows]
-        st.dataframe(capitalize_heads(shown), key=f"evasion-{run.id}", hide_index=True, placeholder="–")
+        show_grid(shown, "Reasons in feedback", key=f"evasion-{run.id}", placeholder="–")
         st.text(describe_evasion(found))

@@ -113,7 +113,9 @@ def _read_rows(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[
         st.session_state[begun] = [dict(row) for row in given]
     frame = pd.DataFrame(st.session_state[begun], columns=list(columns), dtype=object)
     frame = frame.where(frame.notna(), None)
-    shown = st.data_editor(frame, key=key, num_rows="dynamic", column_config=columns, hide_index=True)
+    shown = st.data_editor(
+        frame, key=key, num_rows="dynamic", column_config=columns, hide_index=True, alt=capitalize(field)
+    )
     rows = [
         {str(name): cell for name, cell in row.items() if cell != "" and not pd.isna(cell)}
         for row in shown.to_dict("records")
@@ -178,7 +180,9 @@ def pilot(given: Draft) -> Draft:
 
 def choose(place: DeltaGenerator, label: str, titles: Mapping[Any, str], field: str, value: Any) -> Any:
     """Draw a list of choices by their titles and return the selected choice."""
-    return place.selectbox(label, list(titles), format_func=titles.__getitem__, key=start_at(field, value))
+    named, key = titles.__getitem__, start_at(field, value)
+    # Streamlit shows None as no choice, so the placeholder names what None stands for.
+    return place.selectbox(label, list(titles), format_func=named, key=key, placeholder=titles.get(None))
 
 
 def measure(place: Any, label: str, most: float | None, field: str, stated: Any, step: float, **look: Any) -> Any:

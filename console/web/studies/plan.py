@@ -27,7 +27,7 @@ from console.web.flash import refusals_shown
 from console.web.runs.new_run import show_progress
 from console.web.studies.form_parts import WORDS, name_level
 from console.web.widgets.chart import download
-from console.web.widgets.tables import show_rows
+from console.web.widgets.tables import show_grid, show_rows
 from storage import tables
 
 _SETTING = re.compile(rf"`({'|'.join(FACTORS)}): (\w+)`")
@@ -60,7 +60,7 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
     show_rows([{"name": name} | named for name, named in levels], columns, label="Conditions")
     st.markdown("**Allocation and order**")
     frame = _orders(places)
-    st.dataframe(frame, hide_index=True, height="content" if len(frame) < 12 else 370, key="allocation-preview")
+    show_grid(frame, "Allocation", height="content" if len(frame) < 12 else 370, key="allocation-preview")
     with st.expander("Balance"):
         for said in (*promise(design), *(describe_blocks(places, known) if known is not None else ())):
             st.text(said)

@@ -12,14 +12,14 @@ import streamlit as st
 
 from console.analysis.charts import CHARTS
 from console.runs.export.formats import as_csv
-from console.studies.analysis.format import ColumnFormat, cell_text, heading, readable, text_table
+from console.studies.analysis.format import cell_text, heading, readable, text_table
 from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, charts, sentences
 from console.studies.results import record_export
 from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
 from console.web.widgets.chart import download, preload_charts, show_chart
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.tables import capitalize, show_rows
+from console.web.widgets.tables import capitalize, show_grid, show_rows
 
 _LONG = 24
 """The number of rows from which a table scrolls."""
@@ -96,18 +96,18 @@ def _show_table(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], k
         whose = {str(place) for place, column in enumerate(grid) if column in ("reviewers", "count", "condition")}
         show_rows(rows, titles, numbers=titles.keys() - whose, label=part.title)
     else:
-        _show_grid(grid, hidden, part.columns, key)
+        _show_grid(part, grid, hidden, key)
 
 
-def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str, ColumnFormat], key: str) -> None:
+def _show_grid(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], key: str) -> None:
     shown, notes = readable(grid, hidden)
     names = list(map(str, shown))
-    st.dataframe(
-        shown.style.format({name: partial(cell_text, column=name, columns=columns) for name in names}),
+    show_grid(
+        shown.style.format({name: partial(cell_text, column=name, columns=part.columns) for name in names}),
+        part.title,
         key=f"grid-{key}",
-        hide_index=True,
         height="content" if len(shown) < _LONG else 480,
-        column_config={name: st.column_config.Column(capitalize(heading(name, columns))) for name in names},
+        column_config={name: st.column_config.Column(capitalize(heading(name, part.columns))) for name in names},
         placeholder="–",
     )
     if len(shown) >= _LONG:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from console.studies.results.summary import Headline
 from console.web.studies import adjudication, board, picker, plan, results
-from console.web.widgets.tables import capitalize_heads
+from console.web.widgets.tables import show_grid
 from storage import tables
 
 SECTIONS: dict[str, tuple[str, Callable[[tables.Study], None]]] = {
@@ -36,12 +36,12 @@ def show(study: tables.Study, names: Sequence[str]) -> None:
 def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) -> None:
     """Draw all studies with their progress; selecting a study opens it."""
     st.button("New study", key="new-study", type="primary", on_click=picker.keep, args=(None,), kwargs={"new": True})
-    shown = st.dataframe(
-        capitalize_heads(_row(study, heads[study.name]) for study in studies),
+    shown = show_grid(
+        [_row(study, heads[study.name]) for study in studies],
+        "Studies",
         key=f"studies-{st.session_state.get('studies_seen', 0)}",
         on_select="rerun",
         selection_mode="single-row",
-        hide_index=True,
         column_config={
             "Conditions done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
             "Created": st.column_config.DatetimeColumn("Created (UTC)", format="YYYY-MM-DD HH:mm"),

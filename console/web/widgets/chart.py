@@ -21,7 +21,7 @@ def show_chart(
     leaving: Callable[[str], None],
 ) -> None:
     """Draw the chart and its downloads, recorded by `leaving`; `picture` is the format of the image: png or svg."""
-    st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
+    st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture), alt=figure.layout.title.text)
     with st.popover("Download", key=f"{key}-download"):
         download("Table (CSV)", table, f"{file}.csv", "text/csv", f"{key}-csv", leaving=leaving, type="tertiary")
         made = partial(chart_page, figure, file)

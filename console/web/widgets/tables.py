@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import streamlit as st
+
 from console.analysis.statistics.estimates import number
 from console.web.widgets.browser import component
 from console.web.widgets.markup import mark_names, plain, show_html
@@ -94,15 +96,20 @@ OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}
 """The words for outcomes. A held action may have a decision; an edit, a policy or an undo may stop an action."""
 
 
-def capitalize_heads(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the first letter of each column's name as a capital."""
-    return [{capitalize(name): cell for name, cell in row.items()} for row in rows]
-
-
 def capitalize(words: str) -> str:
     """Return the words with their first letter as a capital; a symbol such as `p`, `df` or `d'` stays as it is."""
     first = words.split(" ")[0].rstrip(",")
     return words if len(words) < 3 or len(first) < 2 or not first.isalnum() else words[:1].upper() + words[1:]
+
+
+def show_grid(rows: Any, label: str, columns: Iterable[str] = (), **look: Any) -> Any:
+    """Draw a table that sorts and scrolls, with `label` as its accessible name, and return its selection.
+
+    Rows in a list show the named columns, else all columns, each with a capital letter.
+    """
+    if isinstance(rows, list):
+        rows = [{capitalize(name): row[name] for name in columns or row} for row in rows]
+    return st.dataframe(rows, hide_index=True, alt=label, **look)
 
 
 def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:

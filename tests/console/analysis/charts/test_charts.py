@@ -240,7 +240,7 @@ def test_a_budget_line_that_ends_before_others_has_a_legend_since_its_label_woul
     assert [line.name for line in figure.data] == [
         "trial 0: 2 used", "trial 0: 1 caught", "trial 1: 1 used", "trial 1: 0 caught",
     ]  # fmt: skip
-    assert [note.text for note in figure.layout.annotations] == ["cap 5"]
+    assert [note.text for note in figure.layout.annotations] == ["budget 5"]
 
 
 def test_a_label_that_moved_is_joined_to_its_point_and_equal_ends_share_one():
