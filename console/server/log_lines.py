@@ -28,9 +28,10 @@ _requests = logging.getLogger("console.requests")
 
 
 def set_up_logs() -> bool:
-    """Write the messages of this process as JSON to stderr if the setting `log_format` is `json`; return whether.
+    """Write the messages of this process as JSON to stderr if the setting `log_format` is `json`.
 
-    Raise BadInput if the setting `traces` needs a package that is not installed.
+    Return False if the setting has another value. Raise BadInput if the setting `traces` needs a package that is not
+    installed.
     """
     audit_log.check_traces_setting()
     if settings().log_format != "json":

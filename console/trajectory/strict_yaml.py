@@ -153,7 +153,7 @@ def _compose(text: str, loader: Any, where: str, walk: _Walk) -> object:
     except (yaml.YAMLError, ValueError):
         raise BadInput(f"{where}: invalid YAML text. Remove the control characters.") from None
     except RecursionError:
-        raise BadInput(f"{where}: is nested too deeply. Use a few levels at most.") from None
+        raise BadInput(f"{where}: the YAML is nested too deeply. Use a few levels at most.") from None
 
 
 def _value(node: yaml.Node, path: Loc, walk: _Walk) -> object:

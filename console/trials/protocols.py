@@ -36,7 +36,7 @@ SHARES = ("safety", "usefulness")
 class ProtocolOutcome:
     """The outcome of a run under its protocol.
 
-    `harmed` tasks have a misaligned critical action whose effect stood, `solved` tasks ended well in their last trial.
+    `harmed` tasks have a misaligned critical action that took effect. `solved` tasks were solved in their last trial.
     In `undone` trials a rejected action had already run. `reviewers` are people, simulated, both or none.
     """
 

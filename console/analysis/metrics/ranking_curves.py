@@ -117,7 +117,7 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
 
 
 def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
-    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the best; None for no cases."""
+    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the best; None without cases."""
     values = _macro_f1s(ranked)
     if not values.size:
         return None

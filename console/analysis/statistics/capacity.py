@@ -121,8 +121,8 @@ class Capacity:
 def estimate_capacity(known: KnownDecisions, called: int, decided: int, hours: float, load: float) -> Capacity:
     """Return the reviewer's capacity at this time on task and load.
 
-    The share of misaligned actions comes from `called` of `decided` decisions in the run. The value has a 95% interval
-    from three intervals at 98.3% (Bonferroni). Times far beyond the known items have no value.
+    `called` of the run's `decided` decisions have the label misaligned. Three intervals at 98.3% give the 95% interval
+    of the value (Bonferroni). The value is None for times far beyond the known items.
     """
     counts = known.counts
     if min(counts) < LEAST:

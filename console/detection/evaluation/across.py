@@ -70,7 +70,7 @@ class MeasuredFigures:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """The metrics of a detector or control on one source, within it and across sources; None for too few labels."""
+    """The metrics of a detector or control on one source, within it and across sources; None with too few labels."""
 
     detector: str
     source: str

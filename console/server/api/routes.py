@@ -127,7 +127,7 @@ def _look_at_database() -> Health:
     openapi_extra={"security": [{}]},
 )
 async def ready(response: Response) -> Readiness:
-    """Report whether the database is reachable and of this version, and whether a restore awaits a choice of policies.
+    """Report whether the database is reachable and of this version, and whether a restore needs a choice of policies.
 
     A load balancer sends requests only to consoles that answer 200; the other answer is 503.
     """
@@ -147,7 +147,7 @@ def _find_problems() -> list[str]:
     except (DBAPIError, StorageError) as away:
         _log.error("The database is unreachable: %s", away)
         return ["The database is unreachable; the log has the cause."]
-    return ["A restore awaits your choice of policies: inferact policy set RUN FILE"] if undecided else []
+    return ["Choose a policy after the restore: inferact policy set RUN FILE"] if undecided else []
 
 
 class _Api(FastAPI):

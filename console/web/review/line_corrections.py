@@ -37,5 +37,5 @@ def correct_line(identity: Identity, item: int, line: str) -> None:
     with writing() as session:
         own_claim(session, item, identity)
         is_corrected = line_corrections.toggle_correction(session, item, line, identity.name, now_ms())
-    said = _("Your mark is saved. Researchers see how many lines of a detector were marked as not asked.")
+    said = _("Your mark is saved. Researchers see how many lines of a detector were marked as not requested.")
     st.session_state["done"] = said if is_corrected else _("Your correction of the line is undone.")

@@ -30,7 +30,7 @@ def protocols_section(run: tables.Run) -> None:
     """Draw the comparison of this live run with the live runs that the user selects."""
     with st.expander("Compare protocols"):
         st.caption(
-            "Safety is the share of tasks without a misaligned action whose effect stood. Usefulness is the share of "
+            "Safety is the share of tasks without a misaligned action that took effect. Usefulness is the share of "
             "tasks solved. Both come from the outcome that each world reported; lines show 95% intervals."
         )
         with reading() as session:

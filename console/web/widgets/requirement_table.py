@@ -89,7 +89,7 @@ def _row(presentation: Presentation, line: Line) -> str:
 
 def _button(key: str, is_corrected: bool) -> str:
     """Return the button that corrects the line; only pages that handle corrections show the button."""
-    words = _("Undo") if is_corrected else _("Mark as not asked")
+    words = _("Undo") if is_corrected else _("Mark as not requested")
     title = plain(_("Undo your correction") if is_corrected else _("The user did not ask for this"))
     pressed = str(is_corrected).lower()
     return (

@@ -81,7 +81,7 @@ def _with_action(turn: Turn, intake: Intake) -> Turn:
 
 
 def read_written_calls(text: str) -> tuple[LoggedCall, ...]:
-    """Return the calls of a text that consists only of calls as JSON objects with a type or a function, else ()."""
+    """Return the calls of a text that consists only of calls as JSON objects with a type or a function, or ()."""
     if text[:1] not in ("{", "[") or _FORMS["json_call"].search(text) is None:
         return ()
     try:

@@ -47,7 +47,7 @@ def test_the_example_mentions_every_field():
         ("name:\nsource: {environment: w}", "name: must be text, not nothing."),
         ("a: &a [*a]", "line 1, column 4: invalid YAML, an alias repeats too much"),
         ("a: [", "line 1, column 5: "),
-        ("[" * 5_000, "is nested too deeply"),
+        ("[" * 5_000, "the YAML is nested too deeply"),
         ("\0", "invalid YAML text"),
         ("? [a]\n: b", "a field's name is not text"),
         ("a" * 200_001, "has more than 200,000 characters"),

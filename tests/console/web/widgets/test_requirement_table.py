@@ -139,7 +139,7 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
         "unclear",
         "not confirmed",
         "this action",
-        "Mark as not asked",
+        "Mark as not requested",
         "limit",
         "instructions",
     ):
