@@ -34,6 +34,14 @@ NEEDS = {
     "Inspect": "inspect_ai, openai",
 }
 CALL = "refund_order", {"order": 13, "amount": 20}
+DECIDED = {
+    "approve": [("rita", "approve", "", None)],
+    "reject": [("rita", "reject", "Wrong order.", None)],
+    "edit": [("rita", "edit", "", {"amount": 5})],
+    "nothing": [],
+}
+NO_EDIT = ("OpenAI Agents SDK with needs_approval",)
+"""The examples whose framework cannot replace the arguments of an approved call."""
 ADDRESS = "http://127.0.0.1:8501"
 
 
@@ -54,7 +62,7 @@ def test_each_adapter_has_a_short_example():
 
 
 @pytest.mark.at_length
-@pytest.mark.parametrize("decided", ["approve", "reject"])
+@pytest.mark.parametrize("decided", DECIDED)
 @pytest.mark.parametrize("name", NEEDS)
 def test_example_runs_as_it_is_shown(served, tmp_path, monkeypatch, name, decided):
     python = find_python(NEEDS[name])
@@ -67,9 +75,9 @@ def test_example_runs_as_it_is_shown(served, tmp_path, monkeypatch, name, decide
     Gate(run, url=database, undo_s=0).open()
     with writing(database) as session:
         policy_store.save(session, runs.get(session, run), "undo: 0\ndefault: ask\n", "ada", now_ms())
-    (tmp_path / "agent.py").write_text(EXAMPLES[name].replace('"support-bot"', repr(run)).replace(ADDRESS, server.url))
-    act = ("rita", decided, "Wrong order." if decided == "reject" else "", None)
-    reviewers = Reviewers(database, run, Case(name, [], reviews={"refund_order": [act]}))
+    text = EXAMPLES[name].replace('"support-bot"', repr(run)).replace(ADDRESS, server.url)
+    (tmp_path / "agent.py").write_text(text if DECIDED[decided] else text.replace("1800", "4"))
+    reviewers = Reviewers(database, run, Case(name, [], reviews={"refund_order": DECIDED[decided]}))
     with ScriptedModel(function=CALL) as model:
         env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONPATH": str(CLIENT)}
         env |= {"INFERACT_TOKEN": new_agent(data, run), "INFERACT_HOOK_STATE": str(tmp_path / "state")}
@@ -88,4 +96,6 @@ def test_example_runs_as_it_is_shown(served, tmp_path, monkeypatch, name, decide
     assert "Finished." in ran.stdout, ran.stderr[-3_000:]
     (result,) = model.results.values()
     assert ("Refunded 20 for order 13." in result) == (decided == "approve"), json.loads(result)
+    assert ("Refunded 5 for order 13." in result) == (decided == "edit" and name not in NO_EDIT), json.loads(result)
+    assert ("Refunded" in result) == (decided in ("approve", "edit") and (name, decided) != (*NO_EDIT, "edit"))
     assert ("Wrong order." in result) == (decided == "reject"), json.loads(result)

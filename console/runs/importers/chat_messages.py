@@ -22,7 +22,7 @@ from console.runs.importers.parts.conversation import (
     entry_of,
     restore_export,
 )
-from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import BASES, json_records, objects, outlines, read_required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, list_doubts, number_of, read_result, trial_of
@@ -35,7 +35,7 @@ _TOOLS = ("tools", "functions")
 _EXPORTED = ("opening", "outcome")
 """Further record fields in the console's own exports."""
 _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
-_INNER = ("request", "values", "body", "result", "message")
+_INNER = ("request", "values", "body", "result", "message", "llm_context")
 """Names of fields with inner fields that count as the record's fields, unless the record has the same field."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 _ANSWER = frozenset({"type", "role", "content"})
@@ -51,7 +51,7 @@ def conversations(
     scaled = _scaled(path, marks)
     for record in json_records(path, progress, *marks):
         intake = Intake(path, record.line, name)
-        fields = plain_object(record.value)
+        fields = _without_state(plain_object(record.value))
         result = read_result(fields, scaled)
         for doubt in list_doubts(fields, scaled):
             intake.leave_out(doubt)
@@ -78,6 +78,14 @@ def conversations(
             tools=_offered(fields),
         )
         yield restore_export(entry, told)
+
+
+def _without_state(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the input and the items of a stored `RunState` of the Agents SDK as an exchange; keep other records."""
+    if not {"original_input", "generated_items"} <= fields.keys():
+        return fields
+    items = [plain_object(one).get("raw_item", one) for one in plain_list(fields["generated_items"])]
+    return {"input": fields["original_input"], "output": items} | collect_fields(fields, "conversation_id", "max_turns")
 
 
 def _scaled(path: Path, marks: tuple[tuple[str, ...], ...]) -> frozenset[str]:
@@ -218,7 +226,7 @@ RESPONSES = _importer(
     "openai-responses",
     "Items of the OpenAI Responses API and the Agents SDK",
     ((".output[].type",), (".input[].type",), (".input[].role",), (".items[].type",), (".response.output[].type",)),
-    (("[].type",), ("[].role",), ("[].content",)),
+    ((".original_input", ".generated_items"), ("[].type",), ("[].role",), ("[].content",)),
     _RESPONSES_ITEMS,
 )
 OPENAI = _importer(
@@ -229,7 +237,8 @@ OPENAI = _importer(
     (
         *((".response.body.choices",), (".choices[].message",), (".request.messages[].role",)),
         *((".contents[].parts",), (".events[].content.parts",)),
-        # AutoGen's messages.
+        # AutoGen's messages, and the saved state of an agent.
+        (".llm_context.messages[].type",),
         *((".messages[].source", ".messages[].models_usage"), ("[].source", "[].models_usage")),
     ),
     written=WrittenCalls(

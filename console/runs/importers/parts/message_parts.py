@@ -48,7 +48,7 @@ _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMess
 _ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent", "environment"), TOOL)
 _ROLES |= {"agent": AGENT, "bot": AGENT}
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
-_BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan")
+_BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan", "thought")
 """Fields of a message with the agent's thought, beside its content."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text", "run")
@@ -115,6 +115,8 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
         role = AGENT
     if role is None and isinstance(told, str) and word(kind).endswith(("Message", "Event")):
         role = USER if told == "user" else AGENT
+        if kind == "ThoughtEvent":
+            message = {"type": kind, "source": told, "thought": message.get("content"), "content": None}
     if role is None:
         named = f" of role {told}" if isinstance(told, str) and told else " without a role"
         intake.leave_out(f"message{named}")

@@ -289,3 +289,37 @@ def test_a_call_in_the_blocks_and_in_the_calls_of_a_message_is_one_call(read):
     )
     assert calls(one) == CANCEL
     assert (report.calls, report.left_out, one.steps[0].observation) == (1, {}, "ok")
+
+
+def test_a_thought_of_autogen_is_no_answer(read):
+    asked = {"type": "TextMessage", "source": "user", "content": "Bestellung 9 stornieren"}
+    thought = {"type": "ThoughtEvent", "source": "shop", "content": "Off it goes."}
+    call = {"id": "c1", "name": "cancel", "arguments": GIVEN}
+    made = {"type": "ToolCallRequestEvent", "source": "shop", "content": [call]}
+    back = {"content": "ok", "call_id": "c1", "name": "cancel", "is_error": False}
+    ran = {"type": "ToolCallExecutionEvent", "source": "shop", "content": [back]}
+    report, (one,) = read({"messages": [asked, thought, made, ran]})
+    assert (calls(one), report.answers, report.left_out) == (CANCEL, 0, {})
+    assert [(step.thought, step.observation) for step in one.steps] == [("Off it goes.", "ok")]
+    inside = {"type": "AssistantMessage", "source": "shop", "content": [call], "thought": "Off it goes."}
+    back = {"type": "FunctionExecutionResultMessage", "content": [back]}
+    stored = {"messages": [{**asked, "type": "UserMessage"}, inside, back]}
+    _, (again,) = read({"type": "AssistantAgentState", "version": "1.0.0", "llm_context": stored})
+    assert (again.instruction, again.steps) == (one.instruction, one.steps)
+
+
+def test_a_stored_run_of_the_agents_sdk_is_read_with_its_pending_call(read):
+    call = {"type": "function_call", "call_id": "c1", "name": "cancel", "arguments": GIVEN}
+    items = [
+        {"type": "tool_call_item", "raw_item": call},
+        {
+            "type": "tool_call_output_item",
+            "raw_item": {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+        },
+        {"type": "tool_approval_item", "raw_item": {**call, "call_id": "c2", "arguments": '{"order": 8}'}},
+    ]
+    state = {"$schemaVersion": "1.21", "original_input": "Bestellung 9 stornieren", "generated_items": items}
+    report, (one,) = read({**state, "model_responses": [{"output": [call]}], "max_turns": 10})
+    assert (one.instruction, calls(one)) == ("Bestellung 9 stornieren", [*CANCEL, ("cancel", {"order": 8})])
+    assert [step.observation for step in one.steps] == ["ok", ""]
+    assert (one.extra, report.left_out) == ({"max_turns": 10}, {})
