@@ -959,6 +959,55 @@ def _browser_use() -> Sample:
     )
 
 
+def _bedrock_agents() -> Sample:
+    def part(**step: Any) -> dict:
+        known = {"agentId": "A1", "agentAliasId": "L1", "sessionId": "b-1", "agentVersion": "1", "callerChain": []}
+        return {**known, "trace": {"orchestrationTrace": step}}
+
+    def prompt(*messages: dict) -> dict:
+        told = {"system": "Be exact.", "messages": messages}
+        return {"traceId": "t-0", "type": "ORCHESTRATION", "text": orjson.dumps(told).decode()}
+
+    def parameter(name: str, kind: str, value: str) -> dict:
+        return {"name": name, "type": kind, "value": value}
+
+    asked = {"role": "user", "content": "[{text=Pay 5 to Ada, type=text}]"}
+    seen = {"role": "user", "content": "[{toolUseId=t1, type=tool_result, content=[{text=paid}]}]"}
+    pay = {"actionGroupName": "bank", "function": "pay", "parameters": [parameter("amount", "integer", "5")]}
+    body = {"content": {"application/json": [parameter("to", "string", "5"), parameter("tags", "array", '["a"]')]}}
+    post = {"actionGroupName": "bank", "verb": "POST", "apiPath": "/notes/{id}", "requestBody": body}
+    found = {"knowledgeBaseLookupOutput": {"retrievedReferences": [{"content": {"text": "Rule 1"}}]}}
+    records = [
+        {"sessionId": "b-1", "trace": {"preProcessingTrace": {"modelInvocationInput": {"text": "?"}}}},
+        part(modelInvocationInput=prompt(asked)),
+        part(rationale={"traceId": "t-0", "text": "I pay."}),
+        part(invocationInput={"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": pay}),
+        part(observation={"type": "ACTION_GROUP", "actionGroupInvocationOutput": {"text": "paid"}}),
+        part(modelInvocationInput=prompt(asked, {"role": "assistant", "content": "..."}, seen)),
+        part(invocationInput={"actionGroupInvocationInput": post}),
+        part(invocationInput={"knowledgeBaseLookupInput": {"text": "rules", "knowledgeBaseId": "K1"}}),
+        part(observation={"type": "KNOWLEDGE_BASE", **found}),
+        part(observation={"type": "FINISH", "finalResponse": {"text": "Paid."}}),
+        {"chunk": {"bytes": "Paid."}},
+    ]
+    return Sample(
+        lines(*records),
+        [
+            [
+                'pay({"amount":5})',
+                'post/notes/id({"to":"5","tags":["a"]})',
+                'knowledge_base({"text":"rules","knowledgeBaseId":"K1"})',
+                say("Paid."),
+            ]
+        ],
+        [None],
+        lines(*records) + b'["no part"]\n',
+        12,
+        "not a JSON object",
+        {"step of type preProcessingTrace": 1},
+    )
+
+
 def _openai() -> Sample:
     call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
@@ -1123,6 +1172,7 @@ SAMPLES = {
     "tau-bench": _tau2(),
     "agentdojo": _agentdojo(),
     "pydantic-ai": _pydantic_ai(),
+    "bedrock-agents": _bedrock_agents(),
     "browser-use": _browser_use(),
     "atif": _atif(),
     "sharegpt": _sharegpt(),
