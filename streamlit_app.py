@@ -9,7 +9,7 @@ from console.auth.people import Identity, Role
 from console.database import now_ms
 from console.errors import ConsoleError
 from console.language import _, language
-from console.review.inbox import free_lapsed_claims
+from console.review.inbox import sweep_queue
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import provide_identity, sign_in_or_stop
 from console.web.streamlit_internals import forget_vanished_widgets, page_in_address
@@ -117,7 +117,7 @@ def show_page(identity: Identity | None) -> None:
     if page.url_path != "review":
         # The Review page opens with the next item, not with the earlier decision that it showed last.
         st.session_state["looking_back"] = None
-        free_lapsed_claims(now_ms())
+        sweep_queue(now_ms())
     open_waiting_agent()
     with st.container(key="agents-waiting"):
         show_waiting_agents(identity, page.title, reviews=page.url_path == "review")

@@ -16,6 +16,7 @@ from console.errors import Refused
 from console.language import _
 from console.review import decision_details
 from console.review.decision_details import Escalation
+from console.review.decisions import name_decision
 from console.review.presentation import Block, Flag, Presentation, ShownStep, checkpoint_presentation
 from console.review.resolution import feedback_to_agent, get_action_status, has_begun_undecided
 from console.runs import current_decisions, run_checkpoints, run_options
@@ -24,6 +25,7 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoin
 from console.trajectory.requirements import RequirementTable
 from storage import tables
 from storage.queue import Claim, KeptDraft, Queue
+from storage.tables import RunKind
 
 HIDDEN, TARGET = "hidden", "target"
 
@@ -242,8 +244,11 @@ def _earlier_trial(
     if not unblinded:
         return EarlierTrial(row.trial, done, own)
     words = " / ".join(said for answer in answers if (said := feedback_to_agent(answer)))
-    given = _("{decision} by {reviewer}")
-    decisions = ", ".join(given.format(decision=_(row.decision), reviewer=row.reviewer) for row in answers)
+    given, recorded = _("{decision} by {reviewer}"), run.kind == RunKind.ARCHIVE
+    decisions = ", ".join(
+        given.format(decision=name_decision(answer.decision, recorded=recorded), reviewer=answer.reviewer)
+        for answer in answers
+    )
     return EarlierTrial(row.trial, done, own, decisions or None, words or None, row.outcome, record.memory)
 
 

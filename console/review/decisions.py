@@ -216,11 +216,15 @@ DECIDED = {
     str(DecisionKind.ESCALATE): gettext_noop("escalated"),
 }
 """The decisions as readers see them."""
+_JUDGED = {
+    str(DecisionKind.APPROVE): gettext_noop("marked as correct"),
+    str(DecisionKind.REJECT): gettext_noop("marked as incorrect"),
+}
 
 
-def name_decision(decision: str) -> str:
-    """Return the name of a decision as pages show it."""
-    return _(DECIDED[decision])
+def name_decision(decision: str, *, recorded: bool = False) -> str:
+    """Return the name of a decision as pages show it; a decision on a `recorded` action only judges the action."""
+    return _((_JUDGED if recorded else {}).get(decision, DECIDED[decision]))
 
 
 def can_edit(run: tables.Run) -> bool:

@@ -155,6 +155,8 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
             "This run replays a log. The next trials were recorded before your decision, so your feedback cannot "
             "affect them."
         )
+    if run.kind == RunKind.GATE and row.decision == DecisionKind.ESCALATE:
+        return _("You escalated this item.")
     if run.kind == RunKind.GATE:
         if not row.delivered_ms:
             return _("The agent has not received your decision yet.")

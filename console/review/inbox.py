@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from sqlalchemy import BindParameter, bindparam, case, func, literal, literal_column, or_, union_all
+from sqlalchemy import BindParameter, and_, bindparam, case, func, literal, literal_column, or_, union_all
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -49,6 +49,10 @@ _ASKED = (
 _MOST_WATCHED = 5_000
 _slot = tables.Slot
 _LAPSED = select(_slot.id).where(literal_column("slot.status = 'claimed'"), _slot.lease_until_ms <= bindparam("now"))
+_ABANDONED = select(_ask.run_id).where(
+    literal_column("ask.answer IS NULL AND ask.item_id IS NOT NULL"),
+    or_(_ask.deadline_ms <= bindparam("now"), and_(_ask.beats, _ask.heartbeat_ms < bindparam("dead"))),
+)
 # Literals, because SQLite cannot use a partial index with a bound value.
 _opened = (
     sa_select(col(_item.id), col(_item.open_slots))
@@ -237,12 +241,15 @@ _WHY_NOT_THAT = {
 }
 
 
-def free_lapsed_claims(at_ms: int) -> None:
-    """Free the claims whose lease has expired, so that their items count as pending; write only if there are any."""
+def sweep_queue(at_ms: int) -> None:
+    """Free expired claims, and expire items whose agents no longer wait; write only if there are any."""
     with reading() as session:
         lapsed = session.exec(_LAPSED, params={"now": at_ms}).first()
+        abandoned = {*session.exec(_ABANDONED, params={"now": at_ms, "dead": at_ms - DEAD_MS})}
     if lapsed is not None:
         review_queue().sweep(now_ms=at_ms)
+    for run_id in abandoned:
+        review_queue().expire_overdue(run_id=run_id, now_ms=at_ms)
 
 
 def explain_unavailable_item(answer: NoClaim) -> str:

@@ -22,7 +22,7 @@ from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
 from storage.queue import HALTED, RUNS_AN_ACTION, Claim
-from storage.tables import DecisionKind, ItemStatus, RunKind
+from storage.tables import UNREVIEWED, DecisionKind, RunKind
 
 
 class ResolutionReason(StrEnum):
@@ -142,7 +142,7 @@ def find_decided_status(session: Session, item_id: int, *, original: bool = Fals
         if edited:
             return ActionStatus.REPLACED
         return ActionStatus.RAN if found.finished_ms is not None else ActionStatus.BEGUN
-    is_open = item.status not in (ItemStatus.DECIDED, ItemStatus.DELIVERED)
+    is_open = item.status in UNREVIEWED
     made = session.exec(current_decisions().where(tables.Decision.item_id == item_id))
     is_allowed = any(one.decision in RUNS_AN_ACTION for one in made)
     return ActionStatus.WAITS if is_allowed or is_open else ActionStatus.STOPPED

@@ -43,8 +43,7 @@ def _watch_agents(reviewer: str, title: str, reviews: bool) -> None:
 
 
 def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
-    if st.session_state.get("open_agent") is not None:
-        st.rerun()
+    open_waiting_agent()
     with reading() as session:
         now = _news(session, reviewer, reviews)
     rerun_on_change(_news, reviewer, reviews, shows=now, shared=True)

@@ -46,21 +46,6 @@ THINGS: Mapping[str, frozenset[str]] = {name: _kinds(text) for name, text in _CA
 
 
 @dataclass(frozen=True, slots=True)
-class Receptacle:
-    """A receptacle, such as a piece of furniture; `place` is the agent's position to reach the receptacle."""
-
-    kind: str
-    number: int
-    place: int
-    openable: bool
-
-    @property
-    def name(self) -> str:
-        """The kind and number, such as `fridge 1`."""
-        return f"{self.kind} {self.number}"
-
-
-@dataclass(frozen=True, slots=True)
 class HouseholdObject:
     """An object in or on a receptacle."""
 
@@ -74,6 +59,14 @@ class HouseholdObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Receptacle(HouseholdObject):
+    """A receptacle, such as a piece of furniture; `place` is the agent's position to reach the receptacle."""
+
+    place: int
+    openable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Household:
     """A household: receptacles and things by name, in enumeration order, and the initial receptacle of each thing."""
 
@@ -82,7 +75,7 @@ class Household:
     starts: Mapping[str, str]
 
 
-def sort_key(part: Receptacle | HouseholdObject) -> tuple[str, int]:
+def sort_key(part: HouseholdObject) -> tuple[str, int]:
     """Return the sort key of ALFWorld's enumeration: kinds alphabetically, then numbers in descending order."""
     return part.kind, -part.number
 

@@ -26,7 +26,6 @@ from console.web.widgets.tables import OUTCOMES, open_row
 from console.web.widgets.trajectory_view import show_presentation
 from console.web.widgets.trial_history import TrialColumn, lineage_html, side_by_side_html
 from storage import tables
-from storage.tables import RunKind
 
 
 def show(run: tables.Run, opened: int) -> None:
@@ -47,7 +46,7 @@ def show(run: tables.Run, opened: int) -> None:
             st.button("Open the run", key="own-run", on_click=choose_run, args=(home,))
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
-        show_html(lineage_html(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY))
+        show_html(lineage_html(history, run=run.name, opened=opened, kind=run.kind))
     if len(history) > 1:
         with st.expander("Compare two trials"):
             compare_trials(history, opened, record)

@@ -56,7 +56,7 @@ def confidence(position: AtConfidence) -> None:
                 rate = (answering.store_confidence, position.participant.id, decision.id, int(level))
                 st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
-    key_button(_("Undo"), "U", undo, actions.undo, None, type="tertiary")
+    key_button(_("Undo"), "U", undo, actions.undo, None)
     said = _("How sure are you? Press 1 for not at all, up to {level} for completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.are_enabled(), said=said)
 

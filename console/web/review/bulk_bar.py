@@ -15,6 +15,7 @@ from console.review import bulk
 from console.review.bulk import BulkResult
 from console.review.decision_details import MAX_NOTE
 from console.review.pending_items import PendingItem
+from console.review.presentation import preview
 from console.web.review.own_items import by_reviewer
 from console.web.sign_in import by_browser
 from console.web.widgets.markup import show_html
@@ -34,7 +35,7 @@ def show_bulk_bar(rows: Sequence[PendingItem], identity: Identity) -> None:
     if len(rows) < 2:
         return
     with st.popover(_("Bulk actions"), key="bulk"):
-        labels = {row.item.id or 0: f"{row.item.id} · {_shorten(row.instruction)}" for row in rows}
+        labels = {row.item.id or 0: f"{row.item.id} · {preview(row.instruction, _LABEL_CHARS)}" for row in rows}
         everything: bool = st.checkbox(_("All shown items ({count})").format(count=digits(len(labels))), key="bulk-all")
         chosen = st.multiselect(
             _("Items"), list(labels), format_func=lambda id: labels.get(id, str(id)), key="bulk-items"
@@ -109,8 +110,3 @@ def _keep(act: Callable[[], BulkResult], *, undone: bool = False) -> None:
         st.session_state["bulk_result"] = act()
     st.session_state["bulk_undone"] = undone
     st.session_state["bulk-all"], st.session_state["bulk-items"] = False, []
-
-
-def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LABEL_CHARS else flat[: _LABEL_CHARS - 1] + "…"

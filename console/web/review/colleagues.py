@@ -81,5 +81,5 @@ def _note(item: int) -> None:
 def notes_html(kept: Sequence[tables.Note], escalation: Escalation | None) -> str:
     """Return the escalation badge and the notes of an item as HTML; return an empty string if there are none."""
     badge = f'<b class="ia-stamp">{plain(escalation.badge)}</b>' if escalation else ""
-    lines = "".join(f"<p><b>{plain(note.author)}</b> {plain(note.text)}</p>" for note in kept if note.text)
+    lines = "".join(f"<p><b>{plain(note.author)}:</b> {plain(note.text)}</p>" for note in kept if note.text)
     return f'<div class="ia-notes-here" role="note">{badge}{lines}</div>' if badge or lines else ""

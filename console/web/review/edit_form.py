@@ -14,6 +14,7 @@ from console.language import _
 from console.review import decisions
 from console.review.blinding import list_remedies
 from console.review.edit_fields import EditField, FieldKind, edit_fields, list_changed_arguments
+from console.review.presentation import preview
 from console.web.review import actions, drafts
 from console.web.review.own_items import alias, name_item
 from console.web.widgets import boundary
@@ -169,8 +170,8 @@ def _show_remedies(claim: Claim) -> None:
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # As code, because the text is the agent's and could contain Markdown.
-            name = _remedy_key(claim, number)
-            key_button(_as_code(action), str(number), name, actions.decide_remedy, claim.item_id, number)
+            name, code = _remedy_key(claim, number), "`" + preview(action.replace("`", "'"), 60) + "`"
+            key_button(code, str(number), name, actions.decide_remedy, claim.item_id, number)
 
 
 def remedy_keys(claim: Claim) -> dict[str, str]:
@@ -181,8 +182,3 @@ def remedy_keys(claim: Claim) -> dict[str, str]:
 
 def _remedy_key(claim: Claim, number: int) -> str:
     return f"remedy-{alias(claim.item_id)}-{number}"
-
-
-def _as_code(action: str) -> str:
-    flat = " ".join(action.split()).replace("`", "'")
-    return f"`{flat if len(flat) <= 60 else flat[:59] + '…'}`"

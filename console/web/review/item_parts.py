@@ -48,18 +48,16 @@ def _stamp_gone(view: ReviewView) -> ReviewView:
     """Return the view; if the agent stopped waiting for this item, add a stamp that states this fact."""
     with reading() as session:
         waiter = inbox.list_waiting_agents(session, [view.claim.item_id]).get(view.claim.item_id)
-    if waiter is None or not waiter.is_gone(now_ms()):
-        return view
-    return _stamp(view, ActionStatus.GONE)
+    is_gone = waiter is not None and waiter.is_gone(now_ms())
+    return _stamp(view, ActionStatus.GONE) if is_gone else view
 
 
 def stamp_decided(view: ReviewView) -> ReviewView:
     """Return the view of a decided item with the present status of its action."""
     with reading() as session:
         status = find_decided_status(session, view.claim.item_id, original=True)
-    if status is None:
-        return view
-    return _stamp(view, status)
+    is_gone = status is ActionStatus.WAITS and view.presentation.stamp is ActionStatus.GONE
+    return view if status is None or is_gone else _stamp(view, status)
 
 
 def _stamp(view: ReviewView, status: ActionStatus) -> ReviewView:

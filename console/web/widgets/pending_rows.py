@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from console.language import _, digits, gettext_noop, ngettext
 from console.review.inbox import WaitingAgent
 from console.review.pending_items import OfferOrder, PendingItem, PendingItems
+from console.review.presentation import preview
 from console.web.widgets.browser import component
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.status import age, waiter_html
@@ -113,14 +114,9 @@ def _row(row: PendingItem, look: _Look) -> str:
     of_run = "" if look.grouped or len(look.runs) < 2 else f"{plain(run)} · "
     return (
         f'<li><span class="ia-score{css}">{plain(score)}{unit}</span><span class="ia-what">{badges}'
-        f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
-        f"{f'<small>{plain(_short(why))}</small>' if why else ''}"
+        f'<a href="{address}" data-item="{item.id}">{plain(preview(row.instruction))}</a>'
+        f"{f'<small>{plain(preview(why))}</small>' if why else ''}"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
         f'<span class="ia-age">{of_run}{plain(_("trial {trial}").format(trial=item.trial))} · '
         f"{age(now_ms - item.created_ms)}</span></li>"
     )
-
-
-def _short(text: str, limit: int = 180) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"

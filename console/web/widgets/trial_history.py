@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ from console.review.presentation import preview
 from console.web.widgets.changes import change_html, compare_lines, pair_lines
 from console.web.widgets.markup import fold, plain, show_html
 from console.web.widgets.tables import capitalize
+from storage.tables import RunKind
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
@@ -129,22 +130,23 @@ def _trial(trial: EarlierTrial, now: Sequence[str], names: Sequence[str]) -> str
     )
 
 
-def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> str:
-    """Return the memory, outcome and decisions of each trial as HTML; add a note if the trials come from a log."""
+def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, kind: str) -> str:
+    """Return the memory, outcome and decisions of each trial as HTML; add a note if the run is a replay."""
     note = '<p class="ia-note">Replayed: the later trials were recorded before this feedback.</p>'
-    rows = "".join(_lineage_trial(entry, run, opened=opened) for entry in history)
-    return f'<div class="ia-lineage"><h2>Trials of this task</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
+    recorded = kind == RunKind.ARCHIVE
+    rows = "".join(_lineage_trial(entry, run, opened=opened, recorded=recorded) for entry in history)
+    shown = note if kind == RunKind.REPLAY else ""
+    return f'<div class="ia-lineage"><h2>Trials of this task</h2>{shown}<ol>{rows}</ol></div>'
 
 
-def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
+def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int, recorded: bool) -> str:
     here = ' aria-current="true"' if entry["trajectory_id"] == opened else ""
     copied = " · carried over" if entry["carried_over"] else ""
     released = " · run by the simulation" if entry.get("released_by") else ""
     query = plain(urlencode({"run": run, "id": entry["trajectory_id"]}))
     link = f'<a href="?{query}" target="_self">Trial {entry["trial"]}</a>'
-    rows = "".join(
-        [*(_memory(memory) for memory in entry.get("memory") or ()), *(_answer(given) for given in entry["decisions"])]
-    )
+    memory = [_memory(memory) for memory in entry.get("memory") or ()]
+    rows = "".join([*memory, *(_answer(given, recorded=recorded) for given in entry["decisions"])])
     return (
         f'<li{here}><b>{link}</b> <span class="ia-out">{plain(entry["outcome"])}{copied}{released}</span>'
         f"{f'<ul>{rows}</ul>' if rows else ''}</li>"
@@ -158,14 +160,14 @@ def _memory(memory: dict[str, Any]) -> str:
     )
 
 
-def _answer(answer: dict[str, Any]) -> str:
-    words = f" {quoted(plain(answer['feedback_text']))}" if answer["feedback_text"] else ""
+def _answer(answer: dict[str, Any], *, recorded: bool) -> str:
+    words = f": {quoted(plain(answer['feedback_text']))}" if answer["feedback_text"] else ""
     state = " (not delivered yet)" if answer["delivered"] is False else ""
-    return f"<li>{capitalize(name_decision(answer['decision']))} by {plain(answer['reviewer'])}{words}{state}</li>"
+    given = capitalize(name_decision(answer["decision"], recorded=recorded))
+    return f"<li>{given} by {plain(answer['reviewer'])}{words}{state}</li>"
 
 
 _CHARS = 300
-_JUDGED = {"approve": gettext_noop("Correct"), "reject": gettext_noop("Incorrect")}
 
 
 def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) -> None:
@@ -173,16 +175,16 @@ def show_feedback_outcomes(found: Sequence[FeedbackOutcome], *, recorded: bool) 
 
     `recorded` is true if the actions come from a log, so that decisions only judge them.
     """
-    names, states = _JUDGED if recorded else {}, {one.state for one in found}
+    states = {one.state for one in found}
     shared = states.pop() if len(found) > 1 and len(states) == 1 else ""
     if shared:
         st.caption(shared)
-    show_html(f'<ol class="ia-outcomes">{"".join(_feedback(one, names, shared) for one in found)}</ol>')
+    show_html(f'<ol class="ia-outcomes">{"".join(_feedback(one, shared, recorded=recorded) for one in found)}</ol>')
 
 
-def _feedback(one: FeedbackOutcome, names: Mapping[str, str], shared: str) -> str:
+def _feedback(one: FeedbackOutcome, shared: str, *, recorded: bool) -> str:
     row = one.decision
-    given = _(names[row.decision]) if row.decision in names else capitalize(name_decision(row.decision))
+    given = capitalize(name_decision(row.decision, recorded=recorded))
     words = f'<p class="ia-said">{quoted(plain(one.words))}</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)

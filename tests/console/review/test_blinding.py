@@ -91,7 +91,7 @@ def test_a_researcher_and_an_open_run_show_words_decision_and_outcome(two_trials
         runs.get(session, two_trials).blind = False
     assert second_trial(two_trials, "ada") == researcher
     assert "words of bo" in researcher
-    assert "reject by bo" in researcher
+    assert "marked as incorrect by bo" in researcher
     assert "<dt>outcome</dt>" in researcher
     assert "Your score" not in researcher
 

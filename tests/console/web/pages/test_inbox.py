@@ -1,10 +1,13 @@
 """The Inbox, the sign-in and what a reviewer may open."""
 
+import time
+
 from sqlmodel import update
 
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
+from console.gate import Gate
 from console.review import access, inbox
 from console.review.pending_items import list_pending_items
 from console.runs import ingest, maintenance
@@ -141,6 +144,18 @@ def test_a_claim_that_has_expired_counts_as_pending_without_a_worker(open_page, 
         lapses = update(tables.Slot).where(tables.Slot.token == claim.token)
         session.exec(lapses.values(lease_until_ms=now_ms() - 1))
     assert "<b>3</b> pending" in words(at.run())
+
+
+def test_an_item_whose_agent_no_longer_waits_leaves_the_list_without_a_worker(open_page, words, data_dir):
+    for order, timeout_s in ((1, 600), (2, 0.05)):
+        gate = Gate("support", "full-validation", undo_s=0, timeout_s=timeout_s)
+        call = {"name": "refund", "arguments": {"order": order}}
+        gate.ask(f"Refund order {order}.", [], call, task_id=f"{order}")
+    time.sleep(0.1)
+    said = words(open_page("inbox", role="reviewer"))
+    assert "Refund order 1." in said
+    assert "Refund order 2." not in said
+    assert "<b>1</b> pending" in said
 
 
 def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_path):

@@ -9,7 +9,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.language import speaking
-from console.review import access
+from console.review import access, decisions
 from console.review.notices.health import EXPIRED_MS, measure_health
 from console.review.waiting import get_agents_waiting
 from console.web.widgets.messages import refusal_words
@@ -125,6 +125,23 @@ def test_back_in_the_browser_opens_the_decided_item(open_page, kettles):
     at.query_params["item"] = str(first)
     at.run()
     assert is_decided(at)
+
+
+def test_an_escalated_item_whose_agent_gave_up_is_not_said_to_wait(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    with reading() as session:
+        claim = decisions.get_claim(session, item, "Ada")
+        run = session.get_one(tables.Run, claim.run_id)
+    decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("escalate"), now_ms())
+    end_wait(item)
+    at.session_state["looking_back"] = item
+    assert "agent stopped waiting" in words(at.run())
+    assert "not run yet" not in words(at)
+    at = open_page("answers", run="support", role="reviewer")
+    assert "You escalated this item." in words(at)
+    assert "has not received" not in words(at)
 
 
 def test_a_decided_action_of_an_agent_shows_what_became_of_it(open_page, data_dir, words):

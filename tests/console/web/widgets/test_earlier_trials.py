@@ -57,10 +57,10 @@ def test_a_blind_reviewer_sees_actions_and_their_own_words_only(parse):
 
 def test_where_the_run_is_not_blind_the_answers_are_there_and_the_latest_trial_is_first(parse):
     trials = [
-        EarlierTrial(0, BEFORE, "", "reject by r2", "ask for 66 x 66", "failed"),
-        EarlierTrial(1, AFTER, "", "approve by r1", None, "succeeded"),
+        EarlierTrial(0, BEFORE, "", "rejected by r2", "ask for 66 x 66", "failed"),
+        EarlierTrial(1, AFTER, "", "approved by r1", None, "succeeded"),
     ]
     page = parse(earlier_trials_html(trials, AFTER))
     assert page.text.index("trial 1") < page.text.index("trial 0")
-    for shown in ("reject by r2", "ask for 66 x 66", "failed", "succeeded"):
+    for shown in ("rejected by r2", "ask for 66 x 66", "failed", "succeeded"):
         assert shown in page.text

@@ -18,30 +18,35 @@ NEXT = {
 
 
 def test_a_trial_names_what_it_began_with_and_where_that_came_from(parse):
-    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
-    assert "Rejected by ada “too <b>dear</b>”" in page.text
+    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, kind="live"))
+    assert "Rejected by ada: “too <b>dear</b>”" in page.text
     assert "The agent read: “too <b>dear</b>” (decision 5, trial 0)" in page.text
     assert "succeeded · run by the simulation" in page.text
     assert page.text.index("Rejected by ada") < page.text.index("The agent read:")
+
+
+def test_the_record_of_a_log_names_a_decision_as_my_reviews_does(parse):
+    page = parse(lineage_html([FIRST], run="kettles", opened=11, kind="archive"))
+    assert "Marked as incorrect by ada: “too <b>dear</b>”" in page.text
 
 
 def test_only_a_decision_that_an_agent_receives_may_be_undelivered(parse):
     """No agent receives a decision on a log, or an escalation."""
     for delivered, said in ((False, True), (None, False), (True, False)):
         trial = FIRST | {"decisions": [ANSWER | {"delivered": delivered}]}
-        page = parse(lineage_html([trial], run="shop", opened=11, replayed=False))
+        page = parse(lineage_html([trial], run="shop", opened=11, kind="live"))
         assert ("not delivered yet" in page.text) is said, delivered
 
 
 def test_every_trial_leads_to_its_record(parse):
-    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
+    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, kind="live"))
     assert ("a", "href", "?run=shop+%26+co&id=11") in page.attributes
     assert [attrs.get("aria-current") for tag, attrs in page.elements if tag == "li"][-2:] == ["true", None]
 
 
 def test_a_replay_says_that_it_is_one(parse):
-    assert "Replayed" in parse(lineage_html([FIRST], run="r", opened=11, replayed=True)).text
-    assert "Replayed" not in parse(lineage_html([FIRST], run="r", opened=11, replayed=False)).text
+    assert "Replayed" in parse(lineage_html([FIRST], run="r", opened=11, kind="replay")).text
+    assert "Replayed" not in parse(lineage_html([FIRST], run="r", opened=11, kind="live")).text
 
 
 def _outcomes():
@@ -79,7 +84,7 @@ def _judged():
 def test_decisions_on_a_log_are_judgements_and_a_sentence_on_all_of_them_stands_once(parse):
     at = AppTest.from_function(_judged, default_timeout=60).run()
     text = parse(str(at.get("html")[0].proto.body)).text
-    assert "Correct · trial 0 · item 3buy(1)" in text
-    assert "Incorrect · trial 0 · item 3buy(1)" in text
+    assert "Marked as correct · trial 0 · item 3buy(1)" in text
+    assert "Marked as incorrect · trial 0 · item 3buy(1)" in text
     assert "A log." not in text
     assert [caption.value for caption in at.caption] == ["A log."]
