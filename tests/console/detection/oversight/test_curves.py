@@ -1,4 +1,7 @@
-"""The oversight curve of a run: what it counts, where it starts from, what it refuses."""
+"""The oversight curve of a run, the use of its budget, and the quota of the paper."""
+
+import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +14,8 @@ from console.detection.oversight.pool import Pool
 from console.errors import BadInput, Refused, Unknown
 from console.review.simulated.orders import count_kept
 from console.trajectory import Label
-from tests.overseen import decide
-from tests.verdicts import a_run, judge
+from tests.overseen import MINUTE_MS, decide, queue
+from tests.verdicts import a_run, judge, of_run
 
 BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
 
@@ -148,3 +151,119 @@ def a_pool(queued, pool_of):
         return Pool("made", "rules", "gold", filled.assign(**columns))
 
     return make
+
+
+def burnt(name):
+    return of_run(
+        name, lambda session, run: oversight.tabulate_burn_down(session, run, oversight.read_pool(session, run))
+    )
+
+
+def test_an_untouched_budget_has_nothing_to_show(queued):
+    assert burnt("shop").empty
+
+
+def test_each_unit_is_there_with_what_was_caught_by_then(queued):
+    decide(queued, ["reject", "reject", "approve"])
+    found = burnt("shop")
+    assert found["used"].tolist()[-1] == 3
+    assert found["used"].is_monotonic_increasing
+    assert found["caught"].tolist()[-1] == 1
+    assert found["minute"].iloc[0] == 0
+    assert found["minute"].iloc[-1] == 2.5
+    assert set(found["cap"]) == {3}
+
+
+def test_without_labels_nothing_is_said_to_be_caught():
+    a_run("blank", [None, None])
+    judge("blank", "rules", [0.9, 0.8])
+    decide(queue("blank", "rules"), ["reject"])
+    found = burnt("blank")
+    assert found["caught"].isna().all()
+    assert found["cap"].isna().all()
+
+
+def test_a_long_ledger_is_told_in_few_points_and_trials_stand_apart():
+    labels = [Label.MISALIGNED] * 600
+    a_run("long", labels, trials=[0, 1] * 300)
+    judge("long", "rules", [0.9] * 600)
+    run = queue("long", "rules")
+    decide(run, ["reject"] * 300, apart_ms=100)
+    decide(run, ["approve"] * 5, trial=1, from_ms=10 * MINUTE_MS)
+    found = burnt("long")
+    first, second = (found[found["trial"] == trial] for trial in (0, 1))
+    assert len(first) <= 201
+    assert (first["used"].iloc[-1], first["caught"].iloc[-1]) == (300, 300)
+    assert (second["used"].iloc[-1], second["caught"].iloc[-1]) == (5, 0)
+    assert second["minute"].iloc[0] == 0
+
+
+QUOTAS = {"WebShop": 136, "HotPotQA": 120, "ALFWorld": 53}
+
+
+def matrix(tp, fp, fn=0, tn=0):
+    return {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+
+
+def test_every_published_matrix_keeps_what_false_positives_leave():
+    found = oversight.quota_table(oversight.read_published_matrices(), "50%")
+    assert len(found) > 44
+    for row in found.itertuples():
+        assert row.budget == QUOTAS[row.environment]
+        assert row.kept == min(row.tp, max(row.budget - row.fp, 0))
+        assert row.lost == row.tp - row.kept
+
+
+def test_the_table_as_it_was_handed_out_reads_the_same(shared_data):
+    path = shared_data("README.md").parents[1] / "paper" / "inferact_table1_detection.csv"
+    with path.open(newline="") as stream:
+        printed = [row for row in csv.DictReader(stream) if row["tp"]]
+    found = oversight.quota_table(oversight.read_matrices(path), "50%")
+    assert len(found) == len(printed)
+    for row, told in zip(found.itertuples(), printed, strict=True):
+        tp, fp, budget = int(told["tp"]), int(told["fp"]), QUOTAS[told["environment"]]
+        assert (row.budget, row.kept) == (budget, min(tp, max(budget - fp, 0)))
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 700))
+def test_whatever_the_matrix(tp, fp, fn, tn, budget):
+    row = oversight.quota_table([matrix(tp, fp, fn, tn)], str(budget)).iloc[0]
+    assert row["kept"] == min(tp, max(budget - fp, 0))
+    assert row["n"] == tp + fp + fn + tn
+
+
+def test_without_misaligned_ones_no_share_is_caught():
+    assert oversight.quota_table([matrix(0, 3)], "2").isna().iloc[0]["caught"]
+
+
+def test_a_run_has_a_matrix_for_each_detector(queued, pool_of):
+    rows = oversight.tabulate_matrices(pool_of("shop"))
+    assert rows[0] == {"run": "shop", "detector": "rules", "trial": 0} | matrix(4, 2, 1, 1)
+    assert rows[1]["detector"] == "token-prob"
+
+
+def test_a_run_without_labels_has_none(pool_of):
+    a_run("blank", [None])
+    judge("blank", "rules", [0.9])
+    with pytest.raises(Refused, match="has a label for a confusion matrix"):
+        oversight.tabulate_matrices(pool_of("blank"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tp,fp,fn\n1,2,3\n", "the header lacks tn. Give the columns"),
+        ("tp,fp,fn,tn\n1,2,3,4\n1,2,x,4\n", "line 3: fn is 'x'"),
+        ("tp,fp,fn,tn\n1,2,-3,4\n", "line 2: fn is '-3'"),
+    ],
+)
+def test_a_file_that_holds_no_matrices_is_refused_by_its_line(tmp_path: Path, text, said):
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=said):
+        oversight.read_matrices(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(BadInput, match="cannot be read"):
+        oversight.read_matrices(tmp_path / "none.csv")

@@ -14,7 +14,7 @@ from console.settings import settings
 from console.trajectory import Step, Trajectory
 from console.trials.world_thread import rebuild_world
 from tests.benchmarks.wikipedia import is_reached
-from tests.console.environments.hotpotqa.test_question_files import QUESTION
+from tests.console.environments.hotpotqa.test_tasks import QUESTION
 from tests.fakes.mediawiki import serving_wiki
 
 

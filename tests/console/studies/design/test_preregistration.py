@@ -4,7 +4,14 @@ import pytest
 
 from console.studies.design import Design, allocate, plan_all, sample_tasks
 from console.studies.design.power import Assumptions, power
-from console.studies.design.preregistration import fingerprint, format_code_block, preregistration, table
+from console.studies.design.preregistration import (
+    fingerprint,
+    format_code_block,
+    osf_fields,
+    osf_preregistration,
+    preregistration,
+    table,
+)
 from console.studies.design.yaml_file import example, load
 
 KEYS = [f"shop-{number}" for number in range(100)]
@@ -86,3 +93,25 @@ def test_a_design_of_an_earlier_version_keeps_its_fingerprint():
     assert fingerprint(found, allocate(found, sample_tasks(found, KEYS))) == then
     changed = Design(**fields, washout_hours=24)
     assert fingerprint(changed, allocate(changed, sample_tasks(changed, KEYS))) != then
+
+
+FIELDS = [
+    "Title", "Description", "Hypotheses", "Study type", "Blinding", "Study design", "Randomization", "Existing data",
+    "Data collection procedures", "Sample size", "Sample size rationale", "Stopping rule", "Manipulated variables",
+    "Measured variables", "Indices", "Statistical models", "Transformations", "Inference criteria", "Data exclusion",
+    "Missing data", "Exploratory analysis", "Other",
+]  # fmt: skip
+
+
+def test_every_field_of_the_template_is_filled_in_from_the_design():
+    design = Design(name="pilot", source={"environment": "webshop"}, factors={"score": ["shown", "hidden"]}, tasks=12)
+    found = osf_fields(design, plan_all(design))
+    assert list(found) == FIELDS
+    assert all(found.values())
+    assert found["Sample size"] == "4 participants and 24 tasks, 12 per condition."
+    assert "Does hidden in place of shown" in found["Hypotheses"]
+    assert "participants and tasks are random samples" in found["Statistical models"]
+    assert found["Sample size rationale"] == "To be filled in."
+    powers = power(design, simulations=5)
+    assert "Power: score: hidden - shown:" in osf_fields(design, plan_all(design), powers)["Sample size rationale"]
+    assert osf_preregistration(design, plan_all(design)).count("\n## ") == len(FIELDS) - 1

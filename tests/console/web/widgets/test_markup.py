@@ -6,8 +6,10 @@ from html import escape
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
 from console.trajectory.terms import terms
+from console.web.widgets import markup
 from console.web.widgets.markup import fold_long_text, mark_names, mark_terms, plain
 
 HOSTILE = [
@@ -83,3 +85,25 @@ def test_a_command_within_a_sentence_is_marked(parse, sentence, command):
     page = parse(mark_names(sentence))
     assert page.text == sentence.replace("`", "")
     assert re.findall("<code>(.*?)</code>", mark_names(sentence)) == ([escape(command)] if command else [])
+
+
+SCRIPT = """
+from console.web.widgets.messages import show_empty_state
+from console.web.widgets.markup import show_html, style_sheets
+show_html(style_sheets("page"))
+show_empty_state("Nothing waits", "Import a <b>log</b>.")
+"""
+
+
+def test_the_styles_load_once_and_bring_nothing_from_elsewhere():
+    app = AppTest.from_string(SCRIPT).run()
+    assert not app.exception
+    css = markup.style_sheets("page", "lists", "rows", "presentation", "timeline", "study", "loop", "figures")
+    assert not re.search(r"url\(|@import|https?:", css)
+    assert css.count("{") == css.count("}")
+
+
+def test_an_empty_state_says_what_to_do_next():
+    app = AppTest.from_string(SCRIPT).run()
+    drawn = [block.proto.body for block in app.get("html")]
+    assert any("Nothing waits" in body and "&lt;b&gt;log" in body for body in drawn)
