@@ -12,7 +12,7 @@ mkdir -p "$3/bin"
 cd "$3/bin"
 printf '#!/bin/sh\\n[ "$1" = freeze ] && printf "anyio==4.9\\nclick==8.2\\n"; exit 0\\n' >pip
 printf '#!/bin/sh\\nfor last; do :; done; echo "{}" >"$last"\\n' >cyclonedx-py
-printf '#!/bin/sh\\necho "%s" >&2; exit %s\\n' "$SAID" "$ENDS" >pip-audit
+printf '#!/bin/sh\\n[ -n "%s" ] || exec sleep 50\\necho "%s" >&2; exit %s\\n' "$SAID" "$SAID" "$ENDS" >pip-audit
 chmod +x pip cyclonedx-py pip-audit
 """
 SILENT = "The index of faults did not answer for every dependency, so look up {}/sbom/bom.json with another tool."
@@ -25,6 +25,8 @@ SILENT = "The index of faults did not answer for every dependency, so look up {}
         ("Found 1 known vulnerability in 1 package", 1, 1, "Found 1 known vulnerability in 1 package"),
         ("ERROR: the connection failed", 1, 3, SILENT),
         ("ERROR: anyio is not in the index", 1, 3, SILENT),
+        # An index that never answers.
+        ("", 0, 3, SILENT),
     ],
 )
 def test_the_list_is_whole_and_the_code_says_whether_faults_were_found(tmp_path, said, ends, code, shown):
@@ -33,8 +35,9 @@ def test_the_list_is_whole_and_the_code_says_whether_faults_were_found(tmp_path,
     (programs / "python3").write_text(PYTHON)
     (programs / "python3").chmod(0o700)
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "SAID": said, "ENDS": str(ends), "TMPDIR": str(tmp_path)}
+    env |= {"AUDIT_SECONDS": "5"}
     done = subprocess.run(
-        ["bash", SCRIPT, tmp_path / "sbom"], env=env, capture_output=True, text=True, check=False, timeout=60
+        ["bash", SCRIPT, tmp_path / "sbom"], env=env, capture_output=True, text=True, check=False, timeout=30
     )
     first, *more = (done.stdout + done.stderr).splitlines()
     assert first == f"2 dependencies in {tmp_path / 'sbom' / 'bom.json'}"
