@@ -12,18 +12,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import func
+from sqlalchemy import func, union
 from sqlmodel import Session, col, select
 
 from console.errors import BadInput, Refused
 from console.language import _
-from console.runs import is_current
+from console.runs import IS_TAKEN, is_current
+from console.runs.status import EVERY, Sample, draw_sample, select_verdicts
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, RequirementTable, Standing
 from storage import tables
 from storage.tables import DecisionKind
 
 _KEY_CHARS = 16
+_OF_LINE = '"standing":'
+"""The key that each line has once in the JSON of a table; a text in the JSON has its quotation marks escaped."""
 
 
 def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> RequirementTable | None:
@@ -92,8 +95,8 @@ class LineCounts:
     """The requirement lines of a detector in a run, by status, and the corrected lines.
 
     `verdicts` counts verdicts with a table, `dropped` unverified lines, and `unchecked` verdicts without a met or
-    broken line. `reviewed` lines belong to decided or corrected items; an escalation is not a decision. A line with
-    several corrections counts once.
+    broken line. These are counts of the `sample`, and all others of the run. `reviewed` lines belong to decided or
+    corrected items; an escalation is not a decision. A line with several corrections counts once.
     """
 
     detector: str
@@ -108,6 +111,7 @@ class LineCounts:
     reviewed: int = 0
     corrected_lines: int = 0
     corrected_broken: int = 0
+    sample: Sample = EVERY
 
     @property
     def corrected_share(self) -> float | None:
@@ -115,35 +119,41 @@ class LineCounts:
         return self.corrected_lines / self.reviewed if self.reviewed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts and the share as JSON values."""
-        return asdict(self) | {"corrected_share": self.corrected_share}
+        """Return the counts, the share and the size of the sample as JSON values."""
+        counts = {name: value for name, value in asdict(self).items() if name != "sample"}
+        return counts | {"corrected_share": self.corrected_share} | self.sample.to_dict()
 
 
 def count_lines(session: Session, run: tables.Run) -> list[LineCounts]:
     """Count the requirement lines of the run's verdicts and their corrections, by detector."""
+    verdict, sample = tables.Verdict, draw_sample(session, run)
     counts: dict[str, LineCounts] = {}
-    verdict, item, decision, correction = tables.Verdict, tables.Item, tables.Decision, tables.LineCorrection
-    reviewed = set(
-        session.exec(
-            select(item.verdict_id)
-            .join(decision, col(decision.item_id) == item.id)
-            .where(item.run_id == run.id, is_current(), decision.decision != DecisionKind.ESCALATE)
-        )
-    ) | set(session.exec(select(item.verdict_id).join(correction).where(item.run_id == run.id)))
-    statement = select(verdict.id, verdict.detector, verdict.requirements).where(
-        verdict.run_id == run.id, col(verdict.requirements).is_not(None)
-    )
-    for id, name, table in session.exec(statement.order_by(col(verdict.detector))):
+    columns, has_table = (col(verdict.detector), col(verdict.requirements)), col(verdict.requirements).is_not(None)
+    for name, table in session.execute(select_verdicts(run, sample, *columns).where(has_table).order_by(columns[0])):
         # A table is read as JSON here: building its lines would take five times as long.
-        _add(counts.setdefault(name, LineCounts(name)), orjson.loads(table or "{}"), is_reviewed=id in reviewed)
+        _add(counts.setdefault(name, LineCounts(name, sample=sample)), orjson.loads(table))
+    removed = func.length(verdict.requirements) - func.length(func.replace(verdict.requirements, _OF_LINE, ""))
+    reviewed = select(verdict.detector, func.sum(removed)).where(col(verdict.id).in_(_reviewed_verdicts(run)))
+    for name, characters in session.exec(reviewed.where(has_table).group_by(col(verdict.detector))):
+        counts.setdefault(name, LineCounts(name, sample=sample)).reviewed = int(characters) // len(_OF_LINE)
     for detector, keys in _corrected(session, run).items():
-        found = counts.setdefault(detector, LineCounts(detector))
+        found = counts.setdefault(detector, LineCounts(detector, sample=sample))
         found.corrected_lines = len(keys)
         found.corrected_broken = sum(standing == Standing.BROKEN for *_place, standing in keys)
     return list(counts.values())
 
 
-def _add(found: LineCounts, table: Mapping[str, Any], *, is_reviewed: bool) -> None:
+def _reviewed_verdicts(run: tables.Run) -> Any:
+    """Select the verdicts of the run's decided or corrected items."""
+    item, decision, own = tables.Item, tables.Decision, col(tables.Item.run_id) == run.id
+    decided = (own, IS_TAKEN, is_current(), decision.decision != DecisionKind.ESCALATE)
+    return union(
+        select(item.verdict_id).join(decision, col(decision.item_id) == item.id).where(*decided),
+        select(item.verdict_id).join(tables.LineCorrection).where(own),
+    )
+
+
+def _add(found: LineCounts, table: Mapping[str, Any]) -> None:
     standings = Counter(line["standing"] for line in table["lines"])
     checked = standings[Standing.MET] + standings[Standing.BROKEN]
     found.verdicts += 1
@@ -154,7 +164,6 @@ def _add(found: LineCounts, table: Mapping[str, Any], *, is_reviewed: bool) -> N
     found.cannot_tell += standings[Standing.CANNOT_TELL]
     found.met += standings[Standing.MET]
     found.dropped += table["dropped"]
-    found.reviewed += standings.total() if is_reviewed else 0
 
 
 def _corrected(session: Session, run: tables.Run) -> dict[str, set[tuple[int, str, str]]]:

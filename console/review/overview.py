@@ -104,15 +104,11 @@ class Overview:
         return sum(flow.waiting - flow.beyond for flow in self.flows)
 
 
-_SAMPLED = 2_000
-"""The number of trajectories that the overview of a large run reads; it names each of its few estimates."""
-
-
 def build_overview(session: Session, run: tables.Run, now_ms: int, counted: Counts | None = None) -> Overview:
     """Build the overview of the run at the time `now_ms`; `counted` are the run's counts, if known."""
     counted = counted or count_run(session, run)
     total = sum(found[name] for found in counted[0].values() for name in Outcome)
-    counts, sample = _count_decisions(session, run), draw_sample(session, run, _SAMPLED, total)
+    counts, sample = _count_decisions(session, run), draw_sample(session, run, total)
     flows = _flows(session, run, counts, counted, sample)
     trials = [flow.trial for flow in flows]
     tasks, by_trial = _solved(session, run, trials, sample)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import case, false, func, literal_column
+from sqlalchemy import Select, case, false, func, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -25,8 +25,8 @@ SUMMARY_COLUMNS = tuple(_COLUMNS.split())
 """The columns of a table of run summaries."""
 
 
-MOST = 10_000
-"""The largest number of trajectories that the metrics of a run read."""
+MOST, SAMPLED = 10_000, 5_000
+"""The largest number of trajectories of which results read all, and the number that results of a larger run read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Sample:
 
     total: int = 0
     before: str | None = None
-    size: int = MOST
+    size: int = SAMPLED
 
     def conditions(self, run: tables.Run) -> tuple[Any, ...]:
         """Return the SQL conditions for the trajectories of the sample."""
@@ -50,11 +50,11 @@ class Sample:
 
     @property
     def stated(self) -> str:
-        """The size of the sample in words, or an empty text if the metrics read all trajectories."""
+        """The size of the sample in words, or an empty text if results read all trajectories."""
         return "" if self.before is None else f"{self.size:,} of {self.total:,} trajectories"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the size of the sample as in the JSON output; empty if the metrics read all trajectories."""
+        """Return the size of the sample as in the JSON output; empty if results read all trajectories."""
         return {"sample": {"trajectories": self.size, "of": self.total}} if self.stated else {}
 
     def add_to(self, table: Any) -> Any:
@@ -63,19 +63,27 @@ class Sample:
 
 
 EVERY = Sample()
-STATED = (
-    "Metrics and curves use a sample: {trajectories:,} of {of:,} trajectories, those with the smallest content digests."
-)
+STATED = "Results use a sample: {trajectories:,} of {of:,} trajectories, those with the smallest content digests."
 
 
-def draw_sample(session: Session, run: tables.Run, size: int = MOST, total: int | None = None) -> Sample:
-    """Return a sample of the run's trajectories, of which there are `total`: all, or `size` of more than MOST."""
+def draw_sample(session: Session, run: tables.Run, total: int | None = None) -> Sample:
+    """Return a sample of the run's trajectories, of which there are `total`: all, or SAMPLED of more than MOST."""
     record, own = tables.Trajectory, EVERY.conditions(run)
     total = total or session.exec(select(func.count()).select_from(record).where(*own)).one()
     if total <= MOST:
         return EVERY
     digests = sa_select(col(record.digest)).where(*own).order_by(col(record.digest))
-    return Sample(total, session.execute(digests.offset(size).limit(1)).scalar_one(), size)
+    return Sample(total, session.execute(digests.offset(SAMPLED).limit(1)).scalar_one())
+
+
+def select_verdicts(run: tables.Run, sample: Sample, *columns: Any) -> Select[Any]:
+    """Select these columns of the verdicts on a run's sample, joined with their trajectories."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    joined = sa_select(*columns).join(record, col(record.id) == col(verdict.trajectory_id))
+    if sample.before is None:
+        return joined.where(col(verdict.run_id) == run.id)
+    # Adding 0 hides the index on the run's verdicts, so that only those of the sample are read.
+    return joined.where(col(verdict.run_id) + 0 == run.id, *sample.conditions(run))
 
 
 def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:

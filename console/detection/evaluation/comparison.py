@@ -16,8 +16,8 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.bootstrap import Interval
 from console.analysis.metrics.classification import Confusion, McNemar, confusion, macro_f1, mcnemar
 from console.analysis.metrics.ranking_curves import average_precision, rank_cases
-from console.detection.evaluation.scores import Scores, select_verdicts
-from console.runs.status import EVERY, Sample
+from console.detection.evaluation.scores import Scores
+from console.runs.status import EVERY, Sample, select_verdicts
 from storage import tables
 
 

@@ -16,7 +16,7 @@ from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
 from console.detection.detectors.verdict import MODE, PAPER_MODE
-from console.runs.status import EVERY, Sample
+from console.runs.status import EVERY, Sample, select_verdicts
 from console.trajectory import Label, Outcome
 from storage import tables
 
@@ -98,16 +98,6 @@ def count_refused(session: Session, run: tables.Run, sample: Sample = EVERY) -> 
     verdict = tables.Verdict
     statement = select_verdicts(run, sample, col(verdict.detector), func.count()).where(col(verdict.score).is_(None))
     return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
-
-
-def select_verdicts(run: tables.Run, sample: Sample, *columns: Any) -> Select[Any]:
-    """Select these columns of the verdicts on a run's sample, joined with their trajectories."""
-    verdict, record = tables.Verdict, tables.Trajectory
-    joined = select(*columns).join(record, col(record.id) == col(verdict.trajectory_id))
-    if sample.before is None:
-        return joined.where(col(verdict.run_id) == run.id)
-    # Adding 0 hides the index on the run's verdicts, so that only those of the sample are read.
-    return joined.where(col(verdict.run_id) + 0 == run.id, *sample.conditions(run))
 
 
 def select_judged(run: tables.Run, *columns: Any, sample: Sample = EVERY) -> Select[Any]:

@@ -111,7 +111,7 @@ def read_reviews(session: Session, run: tables.Run, sample: Sample = EVERY) -> p
     succeeded = case((and_(wrong, again == Outcome.SUCCEEDED), 1), (and_(wrong, again.in_(_ENDED)), 0))
     statement = (
         sa_select(
-            col(record.id),
+            col(item.trajectory_id),
             func.min(case((decided, col(decision.decided_ms)))),
             func.max(case((flagged & wrong, 1), else_=0)),
             func.min(case((wrong, col(decision.decided_ms)))),
@@ -122,7 +122,8 @@ def read_reviews(session: Session, run: tables.Run, sample: Sample = EVERY) -> p
         .outerjoin(verdict, col(verdict.id) == col(item.verdict_id))
         .outerjoin(following, following_trial)
         .where(*sample.conditions(run), col(item.kind) != HALTED, is_current())
-        .group_by(col(record.id))
+        # Grouped by the trajectory's own id, SQLite would read every trajectory of the run.
+        .group_by(col(item.trajectory_id))
     )
     columns = ["trajectory_id", "inspected_ms", "reported", "reported_ms", "corrected"]
     rows = [tuple(row) for row in session.execute(statement)]

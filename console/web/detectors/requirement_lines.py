@@ -43,6 +43,8 @@ def show_line_counts(run_name: str, version: tuple[Any, ...]) -> None:
         return
     st.header("Requirement lines", anchor=False)
     st.caption("A line is left out if its quote is not in the steps. Reviewers correct lines that were not asked for.")
+    if found[0].sample.stated:
+        st.caption("Verdicts and lines are counted in the sample, reviewed and corrected lines in the whole run.")
     rows = []
     for one in found:
         share = one.corrected_share
