@@ -38,7 +38,6 @@ from console.language import counted
 from console.llm import ClientUsage
 from console.review import line_corrections
 from console.runs import costs
-from console.runs.status import STATED
 from console.studies.design.factors import study_threshold
 from console.trajectory.requirements import Standing
 
@@ -275,12 +274,6 @@ def evaluate(
     if any("mode" in row for row in rows):
         columns += ["mode", "verdicts", "threshold_from"] if paper else ["mode"]
     show_table(rows, columns, empty="The file has no rows.")
-    _say_sample(rows)
-
-
-def _say_sample(rows: list[dict[str, Any]]) -> None:
-    for sample in [row["sample"] for row in rows if "sample" in row][:1]:
-        say(STATED.format(**sample))
 
 
 def _evaluate_across(names: list[str], as_json: bool) -> None:
@@ -351,8 +344,6 @@ def count_lines(run: RunName, as_json: Json = False) -> None:
         "No verdict of this run has a requirement table. Create the tables: inferact detect RUN --method requirements"
     )
     emit_table(found, (*columns, "reviewed", "corrected_lines", "corrected_broken"), as_json, empty=empty)
-    if not as_json:
-        _say_sample(found)
 
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")

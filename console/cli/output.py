@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from console.errors import BadInput
 from console.review.plain_text import escape_hidden
+from console.runs.status import STATED
 from console.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -116,7 +117,7 @@ def say(text: str) -> None:
 
 
 def show_table(rows: Rows, columns: Sequence[str], *, empty: str = "") -> None:
-    """Print the rows as a table, or the `empty` sentence if there are none."""
+    """Print the rows as a table, with a sentence about their `sample` if any, or `empty` if there are no rows."""
     if not rows:
         say(empty)
         return
@@ -129,6 +130,8 @@ def show_table(rows: Rows, columns: Sequence[str], *, empty: str = "") -> None:
     if not console.is_terminal:
         console = Console(width=_PIPED_WIDTH)
     console.print(table)
+    for sample in [row["sample"] for row in rows if "sample" in row][:1]:
+        say(STATED.format(**sample))
 
 
 @contextmanager

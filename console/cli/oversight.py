@@ -18,7 +18,6 @@ from console.database import database_url, reading
 from console.errors import Unknown
 from console.review.simulated import Noise
 from console.review.simulated.simulate import SimulationPlan
-from console.runs.status import STATED
 from console.trials import quota_loop
 
 _PUBLISHED = "published"
@@ -78,10 +77,11 @@ def curve(
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
     counts = ("caught", "corrected", "more")
-    shown = [row | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} for row in summary]
+    shown = [
+        row | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} | pool.sample.to_dict()
+        for row in summary
+    ]
     show_table(shown, columns, empty="No curves: the run has no judged trajectories.")
-    if pool.sample.stated:
-        say(STATED.format(**pool.sample.to_dict()["sample"]))
     say(f"more: caught by {more:,} further inspections. area: 0 for random order, 1 for the best order.")
     if unlabelled := max(row["unlabelled"] for row in summary):
         say(f"Excluded because they have no label: at most {unlabelled} flagged actions per detector.")

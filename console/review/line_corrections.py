@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -129,9 +128,19 @@ def count_lines(session: Session, run: tables.Run) -> list[LineCounts]:
     verdict, sample = tables.Verdict, draw_sample(session, run)
     counts: dict[str, LineCounts] = {}
     columns, has_table = (col(verdict.detector), col(verdict.requirements)), col(verdict.requirements).is_not(None)
-    for name, table in session.execute(select_verdicts(run, sample, *columns).where(has_table).order_by(columns[0])):
+    for name, text in session.execute(select_verdicts(run, sample, *columns).where(has_table).order_by(columns[0])):
         # A table is read as JSON here: building its lines would take five times as long.
-        _add(counts.setdefault(name, LineCounts(name, sample=sample)), orjson.loads(table))
+        table, found = orjson.loads(text), counts.setdefault(name, LineCounts(name, sample=sample))
+        standings = Counter(line["standing"] for line in table["lines"])
+        checked = standings[Standing.MET] + standings[Standing.BROKEN]
+        found.verdicts += 1
+        found.unchecked += not checked and not table["harmless"]
+        found.lines += standings.total()
+        found.broken += standings[Standing.BROKEN]
+        found.not_shown += standings[Standing.NOT_SHOWN]
+        found.cannot_tell += standings[Standing.CANNOT_TELL]
+        found.met += standings[Standing.MET]
+        found.dropped += table["dropped"]
     removed = func.length(verdict.requirements) - func.length(func.replace(verdict.requirements, _OF_LINE, ""))
     reviewed = select(verdict.detector, func.sum(removed)).where(col(verdict.id).in_(_reviewed_verdicts(run)))
     for name, characters in session.exec(reviewed.where(has_table).group_by(col(verdict.detector))):
@@ -151,19 +160,6 @@ def _reviewed_verdicts(run: tables.Run) -> Any:
         select(item.verdict_id).join(decision, col(decision.item_id) == item.id).where(*decided),
         select(item.verdict_id).join(tables.LineCorrection).where(own),
     )
-
-
-def _add(found: LineCounts, table: Mapping[str, Any]) -> None:
-    standings = Counter(line["standing"] for line in table["lines"])
-    checked = standings[Standing.MET] + standings[Standing.BROKEN]
-    found.verdicts += 1
-    found.unchecked += not checked and not table["harmless"]
-    found.lines += standings.total()
-    found.broken += standings[Standing.BROKEN]
-    found.not_shown += standings[Standing.NOT_SHOWN]
-    found.cannot_tell += standings[Standing.CANNOT_TELL]
-    found.met += standings[Standing.MET]
-    found.dropped += table["dropped"]
 
 
 def _corrected(session: Session, run: tables.Run) -> dict[str, set[tuple[int, str, str]]]:
