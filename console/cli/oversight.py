@@ -69,18 +69,14 @@ def curve(
     counted = oversight.compute_curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
         _write(out, pool.sample.add_to(counted.points), run)
-    summary = plain_rows(counted.summary)
+    summary, sample = plain_rows(counted.summary), pool.sample.to_dict()
     if as_json:
         document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}
-        document |= pool.sample.to_dict()
-        emit_json({**document, "curves": summary, "points": plain_rows(counted.points)})
+        emit_json({**document, **sample, "curves": summary, "points": plain_rows(counted.points)})
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
     counts = ("caught", "corrected", "more")
-    shown = [
-        row | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} | pool.sample.to_dict()
-        for row in summary
-    ]
+    shown = [row | sample | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} for row in summary]
     show_table(shown, columns, empty="No curves: the run has no judged trajectories.")
     say(f"more: caught by {more:,} further inspections. area: 0 for random order, 1 for the best order.")
     if unlabelled := max(row["unlabelled"] for row in summary):

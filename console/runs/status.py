@@ -31,11 +31,10 @@ MOST, SAMPLED = 10_000, 5_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trajectories that a result reads: all (`before` is None), or the `size` with the smallest digests."""
+    """The trajectories that a result reads: all (`before` is None), or SAMPLED with the smallest digests."""
 
     total: int = 0
     before: str | None = None
-    size: int = SAMPLED
 
     def conditions(self, run: tables.Run) -> tuple[Any, ...]:
         """Return the SQL conditions for the trajectories of the sample."""
@@ -46,16 +45,16 @@ class Sample:
     @property
     def scale(self) -> float:
         """The number of trajectories that each trajectory of the sample stands for."""
-        return 1.0 if self.before is None else self.total / self.size
+        return 1.0 if self.before is None else self.total / SAMPLED
 
     @property
     def stated(self) -> str:
         """The size of the sample in words, or an empty text if results read all trajectories."""
-        return "" if self.before is None else f"{self.size:,} of {self.total:,} trajectories"
+        return "" if self.before is None else f"{SAMPLED:,} of {self.total:,} trajectories"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the size of the sample as in the JSON output; empty if results read all trajectories."""
-        return {"sample": {"trajectories": self.size, "of": self.total}} if self.stated else {}
+        return {"sample": {"trajectories": SAMPLED, "of": self.total}} if self.stated else {}
 
     def add_to(self, table: Any) -> Any:
         """Return a table of a download with the size of the sample as its last column, if there is a sample."""
