@@ -1,15 +1,16 @@
 """What a page asks about a run of any size begins with an index."""
 
 import pytest
-from sqlalchemy import event, select, text
+from sqlalchemy import event, func, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Engine
 
 from console.database import reading, writing
+from console.detection.oversight import pool
 from console.review import inbox, pending_items
 from console.review.capacity import describe_own_capacity
 from console.review.overview import build_overview
-from console.runs import archive, get, status
+from console.runs import IS_TAKEN, archive, get, status
 from console.trials import vigilance
 from storage import tables
 from storage.engine import engine
@@ -52,6 +53,22 @@ def test_the_outcomes_of_a_run_are_counted_in_an_index_alone(run):
     assert ["SEARCH trajectory USING COVERING INDEX ix_trajectory_run_outcome (run_id=?)"] in found
     assert steps.count("SEARCH item USING COVERING INDEX ix_item_trajectory (run_id=? AND trial=?)") == 4
     assert [step for step in steps if "TEMP B-TREE" in step or step.startswith("SCAN item")] == []
+
+
+def test_the_reviews_of_a_run_are_counted_in_the_index_of_reviewed_items(run):
+    with reading() as session:
+        found = explain(session, lambda: build_overview(session, get(session, run), 1))
+    steps = [step for plan in found for step in plan]
+    # Decisions by reviewer, and inspected trajectories.
+    assert steps.count("SEARCH item USING COVERING INDEX ix_item_taken (run_id=?)") == 2
+
+
+def test_the_metrics_of_a_large_run_read_their_sample_alone(run):
+    sample = status.Sample(20_000, "4")
+    with reading() as session:
+        found = explain(session, lambda: pool.read_reviews(session, get(session, run), sample))
+    (first,) = [plan[0] for plan in found if any(" decision " in step for step in plan)]
+    assert first.endswith("sqlite_autoindex_trajectory_1 (run_id=? AND digest<?)")
 
 
 def test_what_anybody_may_claim_is_counted_in_an_index_alone(run):
@@ -103,9 +120,13 @@ def test_on_a_server_the_inbox_sorts_no_pending_items():
             session.execute(text("SET LOCAL enable_seqscan = off"))
             plans = explain(session, lambda: pending_items.list_pending_items(session, [run], "Ada"))
             plans += explain(session, lambda: inbox.get_queue_state(session, [1]))
+            taken = select(func.count()).where(tables.Item.run_id == run.id, IS_TAKEN)
+            (reviewed,) = explain(session, lambda: session.execute(taken))
     steps = [step.strip() for plan in plans for step in plan]
     assert [step for step in steps if "using ix_item_ready on item" in step]
     assert [step for step in steps if step.startswith(("Sort Key: item.priority", "->  Seq Scan on item "))] == []
+    # The condition of a partial index and that of the query must be the same.
+    assert [step for step in reviewed if "using ix_item_taken on item" in step]
 
 
 @postgres.NEEDED
