@@ -117,7 +117,7 @@ def say(text: str) -> None:
 
 
 def show_table(rows: Rows, columns: Sequence[str], *, empty: str = "") -> None:
-    """Print the rows as a table, with a sentence about their `sample` if any, or `empty` if there are no rows."""
+    """Print the rows as a table and state the size of their sample; without rows, print the `empty` sentence."""
     if not rows:
         say(empty)
         return
