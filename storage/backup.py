@@ -103,7 +103,7 @@ def restore(
 
     A restore is safe while the console runs: the next transaction reads the restored rows. `origin` holds the event's
     actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup is
-    unusable, or if its audit log shows a change and not `accept_changed`; the database is then unchanged.
+    unusable, or if its audit log was changed without `accept_changed`; the database is then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), sqlite_path(url)
     _require_backup(source, target)

@@ -132,11 +132,11 @@ def _list_python(file: Path) -> Iterator[Text]:
             first = node.body[0].value
             docstrings.add(first)
             yield Text(file, first.lineno, "docstring", ast.get_docstring(node), _is_action(node))
-    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts = docstrings | {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings | parts:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
             text = node.value
         else:
             continue
@@ -189,20 +189,24 @@ def _list_html(file: Path) -> Iterator[Text]:
 def list_violations(paths: list[Path]) -> Iterator[str]:
     """Yield `file:line: kind: what is wrong` for each violation below the paths."""
     for text in list_texts(paths):
-        where = (
-            f"{text.path.relative_to(ROOT) if text.path.is_relative_to(ROOT) else text.path}:{text.line}: {text.kind}"
-        )
-        flat = " ".join(text.text.split())
-        for pattern, instead in PHRASE:
-            for match in pattern.finditer(flat):
-                around = flat[max(0, match.start() - 30) : match.end() + 30]
-                yield f"{where}: {match.group(0)!r} -> {instead}   ...{around}..."
-        if text.kind == "docstring" and text.is_function and not _starts_with_verb(flat):
-            yield f"{where}: starts with no verb: {flat[:70]}"
-        if text.kind == "text" and (long := _longest_sentence(flat)) > LONGEST_SENTENCE:
-            yield f"{where}: a sentence of {long} words: {flat[:90]}"
-        if text.kind == "document" and ("handbook" in text.path.parts or text.path.name in STRICT):
-            yield from (f"{where}: {wrong}" for wrong in _judge_sentences(flat))
+        for wrong in _judge_text(text):
+            path = text.path.relative_to(ROOT) if text.path.is_relative_to(ROOT) else text.path
+            yield f"{path}:{text.line}: {text.kind}{wrong}"
+
+
+def _judge_text(text: Text) -> Iterator[str]:
+    """Yield what is wrong with a text."""
+    flat = " ".join(text.text.split())
+    for pattern, instead in PHRASE:
+        for match in pattern.finditer(flat):
+            around = flat[max(0, match.start() - 30) : match.end() + 30]
+            yield f": {match.group(0)!r} -> {instead}   ...{around}..."
+    if text.kind == "docstring" and text.is_function and not _starts_with_verb(flat):
+        yield f": starts with no verb: {flat[:70]}"
+    if text.kind == "text" and (long := _longest_sentence(flat)) > LONGEST_SENTENCE:
+        yield f": a sentence of {long} words: {flat[:90]}"
+    if text.kind == "document" and ("handbook" in text.path.parts or text.path.name in STRICT):
+        yield from (f": {wrong}" for wrong in _judge_sentences(flat))
 
 
 def _judge_sentences(text: str) -> Iterator[str]:

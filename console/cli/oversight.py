@@ -47,7 +47,7 @@ def curve(
     policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated (default: all).")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Number of inspections, or P% of the non-halted trajectories (default: the decided flags)."),
+        typer.Option(help="Number of inspections, or P% of non-halted trajectories (default: decided flagged items)."),
     ] = None,
     more: Annotated[
         int, typer.Option(min=0, help="Number of inspections beyond the budget for the column `more`.")

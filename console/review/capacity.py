@@ -168,7 +168,7 @@ def set_stop(session: Session, run: tables.Run, stops: bool, now_ms: int) -> Non
 
 
 def _count_called(session: Session, run: tables.Run) -> tuple[int, int]:
-    """Return the numbers of decisions that call an action of the run misaligned, and of all decisions with a label."""
+    """Return the numbers of the run's decisions with the label misaligned, and of all decisions with a label."""
     decision, item = tables.Decision, tables.Item
     called = func.count(case((col(decision.label) == Label.MISALIGNED, 1)))
     labels = select(called, func.count(col(decision.label))).join(item, col(item.id) == decision.item_id)

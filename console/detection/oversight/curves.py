@@ -222,7 +222,7 @@ _POINTS = 200
 def tabulate_burn_down(session: Session, run: tables.Run, pool: Pool | None = None) -> pd.DataFrame:
     """Return columns trial, minute (since the trial's first claim), used, caught, cap (missing if there is none).
 
-    `caught` counts items that reviewer and label call misaligned; it is missing without labels or a pool.
+    `caught` counts items that are misaligned by label and by decision; it is missing without labels or a pool.
     """
     spent = _sum_spending(session, run)
     if spent.empty:

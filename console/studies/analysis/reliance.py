@@ -172,7 +172,7 @@ def describe_advice(table: pd.DataFrame) -> str:
 
 
 def _comparable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without d' and criterion over all conditions, if there are several conditions."""
+    """Return the table; with several conditions, leave out the rows of d' and criterion over all conditions."""
     several = table["condition"].nunique() > 2
     return table[~(several & table["figure"].isin(_SIGNALS) & (table["condition"] == ALL))]
 

@@ -103,7 +103,7 @@ def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
     if waiting.withheld:
         return _(_WITHHELD).format(count=digits(waiting.withheld))
     if waiting.answered:
-        return _("You have decided or escalated all pending items. Another reviewer has to decide them.")
+        return _("You have decided or escalated all pending items. Another reviewer must decide these items.")
     if undecided:
         return _("The remaining items are claimed by other reviewers or assigned to them. A skipped item returns.")
     return _("No run has an item for you. New items appear here automatically.")
