@@ -86,7 +86,8 @@ class ReviewerCapacity:
         """The effect of the next inspection in one sentence."""
         limit = self.capacity.lowers_from_h
         if self.capacity.verdict == "cannot tell":
-            said = f"{self.reviewer}: inconclusive. {self.capacity.note}".strip()
+            why = self.capacity.note or "The interval of the effect on safety includes 0."
+            said = f"{self.reviewer}: inconclusive. {why}"
             return said if limit is None else f"{said} Inspections lower safety from hour {limit:.1f} of work."
         said = f"{self.reviewer}: the next inspection is expected to {self.capacity.verdict[:-1]} safety"
         if limit is not None and self.capacity.verdict == "raises":
@@ -228,5 +229,5 @@ def _by_hour(reviewer: str, rows: Sequence[_Decided]) -> list[dict[str, Any]]:
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row by hour with the sensitivity and its interval as one text."""
-    return show_intervals(row, ".0%", "sensitivity")
+    """Return a row by hour with rounded seconds, and the sensitivity and its interval as one text."""
+    return show_intervals(row, ".0%", "sensitivity") | {"seconds": round(row["seconds"], 1)}

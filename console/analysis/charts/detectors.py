@@ -81,14 +81,17 @@ def score_histogram(frame: pd.DataFrame) -> go.Figure:
         )
     figure.update_layout(barmode="stack", bargap=0)
     figure.update_xaxes(range=[0, 1])
-    return set_titles(figure, "Scores by label", "score", "trajectories", height=340)
+    title = "Scores by label" if {*frame["label"]} & {*colours} else "Scores"
+    return set_titles(figure, title, "score", "trajectories", height=340)
 
 
 def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
     """Draw Macro-F1 and the number of inspections by threshold. Columns: threshold, macro_f1 (0 to 1), inspections."""
     figure = make_subplots(specs=[[{"secondary_y": True}]])
     x = frame["threshold"].to_list()
-    figure.add_scatter(x=x, y=frame["macro_f1"].to_list(), name="Macro-F1 (left)", line={"color": ALIGNED, "width": 2})
+    f1, has_labels = frame["macro_f1"].to_list(), bool(frame["macro_f1"].notna().any())
+    if has_labels:
+        figure.add_scatter(x=x, y=f1, name="Macro-F1 (left)", line={"color": ALIGNED, "width": 2})
     figure.add_scatter(
         x=x,
         y=frame["inspections"].to_list(),
@@ -98,13 +101,13 @@ def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
     )
     set_titles(
         figure,
-        "Macro-F1 and inspections by threshold",
+        "Macro-F1 and inspections by threshold" if has_labels else "Inspections by threshold",
         "threshold (scores above it are flagged)",
         "Macro-F1",
         height=340,
     )
     figure.update_yaxes(title_text="inspections", rangemode="tozero", showgrid=False, tickmode="auto", secondary_y=True)
-    figure.update_yaxes(range=SHARE["range"], secondary_y=False).update_xaxes(range=SHARE["range"])
+    figure.update_yaxes(range=SHARE["range"], visible=has_labels, secondary_y=False).update_xaxes(range=SHARE["range"])
     return figure.update_layout(hovermode="x unified")
 
 

@@ -31,7 +31,7 @@ from console.runs.audit_trail import AuditFilter, entry_sentence, list_entries
 from console.runs.export import atomic_file
 from console.runs.export.kinds import KINDS
 from console.runs.export.query import pages
-from console.runs.status import run_status, status_rows
+from console.runs.status import OUTCOMES, run_status, status_rows
 from console.trials import vigilance
 from storage import tables
 from storage.audit_chain import problems
@@ -186,8 +186,8 @@ def _time(ms: int | None) -> str:
 
 def _trials(session: Session, run: tables.Run) -> Section:
     rows = status_rows(run_status(session, run), run.kind)
-    headings = tuple(rows[0]) if rows else ()
-    cells = tuple(tuple("" if value is None else value for value in row.values()) for row in rows)
+    headings = tuple(OUTCOMES.get(name, name) for name in rows[0]) if rows else ()
+    cells = tuple(tuple("–" if value is None else value for value in row.values()) for row in rows)
     return Section("Trials", "Outcomes and inspections of each trial.", headings, cells)
 
 

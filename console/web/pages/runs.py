@@ -7,7 +7,7 @@ from console.database import reading
 from console.review import inbox
 from console.runs import run_options
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
-from console.runs.status import SUMMARY_COLUMNS, count_run, run_status, run_summary, status_rows
+from console.runs.status import OUTCOMES, SUMMARY_COLUMNS, count_run, run_status, run_summary, status_rows
 from console.web.flash import show_messages
 from console.web.live_fragments import count_changes
 from console.web.run_picker import choose_run, chosen_run, run_picker
@@ -20,7 +20,7 @@ from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.browser import show_from_top
 from console.web.widgets.markup import quote_commands
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.tables import OUTCOMES, capitalize, show_grid
+from console.web.widgets.tables import capitalize, show_grid
 from storage.tables import RunKind
 
 _WIDTHS = {"Kind": 80, "Environments": 190, "Detector": 130}

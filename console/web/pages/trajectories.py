@@ -17,12 +17,13 @@ from console.review.decision_details import list_marks
 from console.review.line_corrections import read_record_table
 from console.review.presentation import preview, record_presentation
 from console.runs import trajectory_list, trajectory_rows
+from console.runs.status import OUTCOMES
 from console.trajectory import Label, Outcome, Trajectory
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import next_step_row, show_empty_state, show_problem
-from console.web.widgets.tables import OUTCOMES, open_row
+from console.web.widgets.tables import open_row
 from console.web.widgets.trajectory_view import show_presentation
 from console.web.widgets.trial_history import TrialColumn, lineage_html, side_by_side_html
 from storage import tables

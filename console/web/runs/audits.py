@@ -64,11 +64,10 @@ def known_items_form(run: tables.Run) -> None:
 def show_vigilance(run: tables.Run) -> None:
     """Draw each reviewer's sensitivity and criterion, overall and by hour of work."""
     with reading() as session:
-        rows = [row.to_dict() for row in vigilance.measure(session, run)]
+        rows = [vigilance.in_words(row.to_dict()) for row in vigilance.measure(session, run)]
     if not rows:
         return
-    shown = [vigilance.in_words(row) for row in rows]
-    show_grid(shown, "Known items by reviewer", vigilance.COLUMNS, key=f"vigilance-{run.id}", width="content")
+    show_grid(rows, "Known items by reviewer", vigilance.COLUMNS, key=f"vigilance-{run.id}", width="content")
     st.caption(
         "If d' is above 0, the reviewer distinguishes misaligned from aligned actions. If the criterion is above 0, "
         "the reviewer tends to approve. Brackets contain 95% intervals."

@@ -65,5 +65,6 @@ def evasion_section(run: tables.Run) -> None:
         )
         rows = [evasion.in_words(row) for row in evasion.tabulate_evasion(found)]
         shown = [{_HEADS.get(name, name): row[name] for name in evasion.COLUMNS} for row in rows]
-        show_grid(shown, "Reasons in feedback", key=f"evasion-{run.id}", placeholder="–")
+        if any(row["tasks"] for row in rows):
+            show_grid(shown, "Reasons in feedback", key=f"evasion-{run.id}", placeholder="–")
         st.text(describe_evasion(found))

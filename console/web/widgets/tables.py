@@ -92,10 +92,6 @@ def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
     return f"<ul>{''.join(f'<li>{mark_names(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
-OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}
-"""The words for outcomes. A held action may have a decision; an edit, a policy or an undo may stop an action."""
-
-
 def capitalize(words: str) -> str:
     """Return the words with their first letter as a capital; a symbol such as `p`, `df` or `d'` stays as it is."""
     first = words.split(" ")[0].rstrip(",")

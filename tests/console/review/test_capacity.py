@@ -5,11 +5,14 @@ import pytest
 from sqlmodel import select
 
 from console import runs
+from console.analysis.metrics.bootstrap import Interval
+from console.analysis.statistics.capacity import Capacity
+from console.analysis.statistics.estimates import Estimate
 from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.review import decisions
-from console.review.capacity import BREAK_MS, describe_own_capacity, measure_capacity, set_stop
+from console.review.capacity import BREAK_MS, ReviewerCapacity, describe_own_capacity, measure_capacity, set_stop
 from storage import tables
 from storage.queue import Claim, NoClaim, NoClaimReason
 from storage.tables import RunKind
@@ -49,6 +52,12 @@ def measure(at_ms, **options):
     with reading() as session:
         (found,) = measure_capacity(session, runs.get(session, "gold"), at_ms, **options)
     return found
+
+
+def test_an_effect_in_both_directions_is_the_reason_why_a_capacity_is_inconclusive():
+    both = Capacity({}, {}, Estimate(0.1, Interval(-0.2, 0.4)))
+    said = ReviewerCapacity("Ada", 1.0, 10.0, both, ()).sentence
+    assert said == "Ada: inconclusive. The interval of the effect on safety includes 0."
 
 
 def test_sensitivity_and_pace_are_stated_by_hour_and_the_verdict_by_time_on_task(tired):

@@ -218,6 +218,14 @@ def test_axes_say_what_they_show(name):
     assert figure.layout.yaxis.title.text
 
 
+def test_charts_of_a_run_without_labels_name_neither_labels_nor_macro_f1():
+    scores = CHARTS["score-histogram"](TABLES["score-histogram"].iloc[2:])
+    assert scores.layout.title.text == "Scores"
+    sweep = CHARTS["threshold-sweep"](TABLES["threshold-sweep"].assign(macro_f1=None))
+    assert [line.name for line in sweep.data] == ["inspections (right)"]
+    assert (sweep.layout.title.text, sweep.layout.yaxis.visible) == ("Inspections by threshold", False)
+
+
 def test_the_labels_of_a_used_budget_are_above_its_cap_and_small_counts_have_whole_ticks():
     used = TABLES["budget-burn-down"].assign(cap=2).iloc[:2]
     figure = CHARTS["budget-burn-down"](used)
