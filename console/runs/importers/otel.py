@@ -321,6 +321,10 @@ def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
         if match and match[1] in kinds:
             message = messages.setdefault(int(match[2]), {})
             _put(message, match[3].removeprefix("message."), value)
+    for message in messages.values():
+        if "tool_calls" in message:
+            # Some instrumentations number the calls of all messages in one series, which leaves gaps.
+            message["tool_calls"] = [call for call in message["tool_calls"] if call]
     return [messages[place] for place in sorted(messages)]
 
 

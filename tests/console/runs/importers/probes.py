@@ -759,6 +759,25 @@ OTEL = {
         ["f0 f1"],
         ["", "1"],
     ),
+    "openinference: calls of all messages numbered in one series": Probe(
+        "otel",
+        lines(
+            batch(
+                span(
+                    "t",
+                    "llm",
+                    1,
+                    openinference__span__kind="LLM",
+                    **{
+                        "llm__output_messages__0__message__role": "assistant",
+                        **{f"llm__output_messages__0__message__tool_calls__2__tool_call__{key}": value for key, value in {"id": "c2", "function__name": "f2", "function__arguments": "{}"}.items()},
+                    },
+                ),
+            )
+        ),
+        ["f2"],
+        [""],
+    ),
 }  # fmt: skip
 
 
