@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, join_thoughts
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, join_thoughts
 from console.runs.importers.parts.intake import Intake, collect_fields, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
@@ -19,7 +19,7 @@ _NAME = "codex"
 _BEGINS = ("session_meta", "thread.started")
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _STREAM = ("item.started", "item.updated", "item.completed")
-_QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn.completed"})
+_QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn.completed"}) | {"token_usage_record"}
 _FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
 _GIVEN = ("aggregated_output", "result", "output", "error")
 _NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "exit_code", *_GIVEN})
@@ -117,7 +117,8 @@ class _Session:
             turns = sorted([*turns, *events], key=lambda turn: turn.number)
         told, extra = self.facts.get("id"), collect_fields(self.facts, *_FACTS)
         session, asked = told if isinstance(told, str) else self.intake.path.stem, request_text(self.asked)
-        joined = list(join_thoughts(turns))
+        policy = word(plain_object(self.facts.get("base_instructions")).get("text"))
+        joined = [*([Turn(SYSTEM, policy)] if policy else []), *join_thoughts(turns)]
         yield from session_entries(self.intake, joined, session, whole=whole, asked=asked, extra=extra)
 
 

@@ -323,3 +323,16 @@ def test_a_stored_run_of_the_agents_sdk_is_read_with_its_pending_call(read):
     assert (one.instruction, calls(one)) == ("Bestellung 9 stornieren", [*CANCEL, ("cancel", {"order": 8})])
     assert [step.observation for step in one.steps] == ["ok", ""]
     assert (one.extra, report.left_out) == ({"max_turns": 10}, {})
+
+
+def test_the_instructions_of_a_short_codex_session_are_its_policy(read):
+    """A short session of a current version consists mostly of its instructions."""
+    policy = "\n".join(f"{number}. Say what you are going to do before you do it." for number in range(300))
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Bestellung 9 stornieren"}]}
+    call = {"type": "function_call", "name": "cancel", "arguments": GIVEN, "call_id": "c1"}
+    back = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+    records = [{"type": "session_meta", "payload": {"id": "s1", "base_instructions": {"text": policy}}}]
+    records += [{"type": "response_item", "payload": one} for one in (item, call, back)]
+    report, (one,) = read(*records, {"type": "token_usage_record", "payload": {"usage": {"input_tokens": 3}}})
+    assert (one.instruction, calls(one), report.left_out) == ("Bestellung 9 stornieren", CANCEL, {})
+    assert split_opening(one.opening)[0].strip() == policy
