@@ -151,7 +151,7 @@ def _show_change(claim: Claim) -> None:
     try:
         edited = drafts.read_written_edit(claim)
         change = change_html(pending, edited)
-        if not change:
+        if edited == pending or not change:
             no_change = _("No change: the edit has the same values as the pending action.")
             show_html(f'<p class="ia-none">{plain(no_change)}</p>')
             return

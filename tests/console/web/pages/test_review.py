@@ -156,6 +156,14 @@ def test_an_edit_that_changes_no_value_is_shown_as_no_change_and_cannot_be_sent(
     assert again.button(key="submit-1")
 
 
+def test_an_edit_of_a_recorded_text_begins_without_an_error(open_page, kettles, words):
+    at = open_page("review", run=kettles)
+    item = next(one.key.removeprefix("edit-") for one in at.button if (one.key or "").startswith("edit-"))
+    said = words(at.button(key=f"edit-{item}").click().run())
+    assert "No change: the edit has the same values as the pending action." in said
+    assert "Change a value or approve" not in said
+
+
 @pytest.mark.parametrize(
     ("field", "text", "said"),
     [
