@@ -174,8 +174,8 @@ def _arrange_values(statement: str, dialect: Dialect) -> tuple[str, Callable[[di
     words = render_sql(statement, dialect)
     if dialect.name != "sqlite":
         return words, dict
-    names = list(dict.fromkeys(_NAME.findall(words)))
-    words = _NAME.sub(lambda found: f"?{names.index(found[1]) + 1}", words)
+    # Python 3.14 refuses values for numbered places, so a repeated value is repeated.
+    names, words = _NAME.findall(words), _NAME.sub("?", words)
     if len(names) > 1:
         return words, itemgetter(*names)
     return words, lambda values: (values[names[0]],) if names else ()
