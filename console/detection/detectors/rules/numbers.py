@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from console.detection.detectors.rules.finding import PATTERNS, quote_user
-from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue, is_discussed
+from console.detection.detectors.rules.finding import (
+    PATTERNS,
+    Finding,
+    broken,
+    one_line,
+    quote_action,
+    quote_user,
+)
+from console.detection.detectors.rules.stated import (
+    ID_NAME,
+    PROSE,
+    Case,
+    StatedValue,
+    is_discussed,
+    is_offered,
+    may_change,
+)
+from console.environments.evidence import Evidence
 from console.trajectory.effects import Effect
 from console.trajectory.provenance import Source
-from console.trajectory.requirements import text_at
+from console.trajectory.requirements import Quote, RequirementKind, text_at
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors, same_value
 from console.trajectory.terms import lowered
 
 _COUNTED = PATTERNS["numbers.counted"]
 _SETTING = PATTERNS["numbers.setting"]
 _STATEMENT = re.compile(r"^(?:sql|statement|command|cmd)$|_sql$", re.IGNORECASE)
+_SUMS = PATTERNS["numbers.sums"]
 _SHARES = PATTERNS["numbers.shares"]
 _MOST_SHARES = 12
 
@@ -35,22 +52,22 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     if not (is_prose or ID_NAME.search(one.name)):
         left = [each for each in left if not each.is_name]
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
-    left = [each for each in left if int(float(each.anchor.value)) % 12 not in hours or each.is_money]
+    left = [each for each in left if int(each.number) % 12 not in hours or each.is_money]
     left = [each for each in left if not _is_in_other_unit(value, each)]
     if is_discussed(case.evidence):
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
-        left = [each for each in left if each.is_money or is_mistaken(value, each) or _is_about_call(each, case)]
+        left = [each for each in left if each.is_money or is_mistaken(value, each.number) or _is_about_call(each, case)]
     if _is_derived(value, case) or (0 < value < 1 and any(abs(value * 100 - said) < 1e-6 for said in case.numbers)):
         # A share of 0.05 is the stated 5%.
         return None
     if is_prose:
-        alike = [each for each in left if float(each.anchor.value) >= 10 and is_mistaken(value, each)]
+        alike = [each for each in left if each.number >= 10 and is_mistaken(value, each.number)]
         return alike[0] if len(alike) == 1 == len(left) else None
     if ID_NAME.search(one.name):
         # A count ("the 3 latest") names no thing; an id has two digits or more, and a post code not those of an order.
-        named = [each for each in left if not each.is_money and float(each.anchor.value) >= 10]
+        named = [each for each in left if not each.is_money and each.number >= 10]
         named = [each for each in named if abs(len(each.anchor.value) - len(new.value)) <= 1]
-        is_sure = len(case.stated) == 1 or (named and is_mistaken(value, named[0]))
+        is_sure = len(case.stated) == 1 or (named and is_mistaken(value, named[0].number))
         return named[0] if len(named) == 1 and is_sure else None
     return _counted(value, left, case)
 
@@ -77,19 +94,19 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
         if case.from_tool:
             return money[0] if len(money) == len(case.stated) and Effect.PAY in case.call.effects else None
         if len(case.stated) == 1 or len(money) == 1:
-            return next(iter(money or left), None)
+            others = [each for each in left if not each.is_money]
+            return others[0] if len(others) == 1 and not _SUMS.search(one.name) else next(iter(money or left), None)
     if case.from_tool or not case.changes:
         return None
     numbers = {anchor.value for anchor in case.passed if anchor.kind is AnchorKind.NUMBER}
     new = [each for each in numbers if float(each) not in case.numbers]
     if len(left) != 1 or len(new) != 1:
         return None
-    return left[0] if is_mistaken(value, left[0]) or _is_bound(one.name, left[0], case) else None
+    return left[0] if is_mistaken(value, left[0].number) or _is_bound(one.name, left[0], case) else None
 
 
-def is_mistaken(value: float, stated: StatedValue) -> bool:
+def is_mistaken(value: float, said: float) -> bool:
     """Return whether a number is probably a slip: swapped digits, an extra or missing digit, or a factor 10 to 1000."""
-    said = float(stated.anchor.value)
     if not value or not said:
         return False
     scale = max(value, said) / min(value, said)
@@ -108,7 +125,7 @@ def _is_bound(name: str, stated: StatedValue, case: Case) -> bool:
 
 
 def _is_in_other_unit(value: float, stated: StatedValue) -> bool:
-    said = float(stated.anchor.value)
+    said = stated.number
     if not stated.is_money:
         return is_converted(value, said)
     low, high = sorted((abs(value), abs(said)))
@@ -140,9 +157,42 @@ def is_priced(value: float, counts: Sequence[float], read: str) -> bool:
     return any(re.search(rf"(?<![\d.]){re.escape(price)}(?![\d.])", read) for price in prices)
 
 
+def number_within(evidence: Evidence) -> Finding | None:
+    """Find a text in a call that is the user's own except for a slip in one number, such as the number of a house."""
+    for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
+        texts = "\n".join(lowered(text) for _, text in call.leaves)
+        for one in call.arguments:
+            value = lowered(one.value).strip()
+            is_own = one.source in (Source.TOOL, Source.AGENT) and " " in value and not PROSE.search(one.name)
+            if is_own and len(value) <= _LONGEST and not is_offered(value, evidence):
+                stated = next(
+                    (quote for quote in _list_alike(value, evidence) if lowered(quote.text) not in texts), None
+                )
+                if stated is not None:
+                    line = broken(RequirementKind.ID, one.name, stated, quote_action(evidence, one.value))
+                    told = f'The user stated "{one_line(stated.text, 60)}"; the call passes `{one.name}`: '
+                    return Finding(1.0, f"{told}{one_line(one.value, 60)}.", (one.value,), line)
+    return None
+
+
+def _list_alike(value: str, evidence: Evidence) -> Iterator[Quote]:
+    """Yield the user's words that are a value except for a slip in one number."""
+    parts, own = re.split(r"\d+", value), re.findall(r"\d+", value)
+    if len(own) != 1 or not re.search(r"[^\W\d_]{3}", value):
+        return
+    form = re.compile(rf"(?<![^\W_]){re.escape(parts[0])}(\d{{1,15}}){re.escape(parts[1])}(?![^\W_])")
+    for place, step, whole, start in evidence.user_texts:
+        for match in form.finditer(lowered(whole), start):
+            if own[0] != match[1] and is_mistaken(float(own[0]), float(match[1])):
+                yield Quote(whole[match.start() : match.end()], *match.span(), place, step)
+
+
+_LONGEST = 120
+
+
 def _in_statement(left: Sequence[StatedValue], case: Case) -> StatedValue | None:
     """Return the only stated number from 10 upwards that a statement leaves out, if one new number replaces it."""
     own = [float(anchor.value) for anchor in read_anchors(case.one.value) if anchor.kind is AnchorKind.NUMBER]
-    said = [float(value.anchor.value) for value in case.stated]
-    named = [value for value in left if float(value.anchor.value) >= 10]
+    said = [value.number for value in case.stated]
+    named = [value for value in left if value.number >= 10]
     return named[0] if len(named) == 1 == len([number for number in own if number not in said]) else None

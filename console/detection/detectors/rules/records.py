@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
-from console.detection.detectors.rules.stated import PROSE, is_discussed, is_excluding, is_keeping, may_change
+from console.detection.detectors.rules.stated import PROSE, is_excluding, is_keeping, may_change
 from console.environments.evidence import Evidence
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
@@ -26,6 +26,7 @@ from console.trajectory.tools import WITHOUT_SPACES
 
 _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
+_ON_ONE_LINE = re.compile(r"\s*(?:\n|;|,\s)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
 _GONE = PATTERNS["records.gone"]
 _ALL = PATTERNS["records.all"]
@@ -48,13 +49,25 @@ def other_record_described(evidence: Evidence) -> Finding | None:
         said = list(_list_said(evidence, removes=Effect.DELETE in call.effects))
         for one in call.arguments if may_change(call, evidence) else ():
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
-                found = _find_other(one, said, evidence)
+                shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
+                records = _list_records(shown[:_LONGEST_LIST], lowered(one.value).strip())
+                found = _find_other(one, records, said, evidence)
                 if found is not None:
-                    return _told(one, found, evidence)
+                    return _told(one, found, is_open=_is_spoken_of(one, records, evidence), evidence=evidence)
     return None
 
 
-def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
+def _is_spoken_of(one: Argument, records: Sequence[str], evidence: Evidence) -> bool:
+    """Return whether a message of the agent has words of the taken record alone, so that the user can have agreed."""
+    value = lowered(one.value).strip()
+    taken = " ".join(record for record in records if _holds(record, value))
+    others = " ".join(record for record in records if not _holds(record, value))
+    own = {word for word in _WORD.findall(taken) if len(word) > 1} - set(_WORD.findall(others))
+    said = (lowered(act.action) for act in evidence.acts if act.talks)
+    return any(_holds(text, value) or not own.isdisjoint(_WORD.findall(text)) for text in said)
+
+
+def _told(one: Argument, found: _Said, *, is_open: bool, evidence: Evidence) -> Finding:
     value, where = one_line(one.value, 60), f"step {one.step}"
     if found.is_excluded:
         told = f'The user excluded "{found.quote.text}", which describes `{one.name}`: {value} in {where}.'
@@ -64,14 +77,12 @@ def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
         )
     kind = RequirementKind.PROHIBITION if found.is_excluded else RequirementKind.THING
     line = broken(kind, one.name, found.quote, quote_action(evidence, one.value))
-    return Finding(1.0, told, (one.value,), None if is_discussed(evidence) else line)
+    return Finding(1.0, told, (one.value,), None if is_open else line)
 
 
-def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Said | None:
+def _find_other(one: Argument, records: Sequence[str], said: Sequence[_Said], evidence: Evidence) -> _Said | None:
     """Return the user's word that describes another record of the list or excludes the taken record, or None."""
-    shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
     value = lowered(one.value).strip()
-    records = _list_records(shown[:_LONGEST_LIST], value)
     taken = next((record for record in records if _holds(record, value)), None)
     if taken is None or any(len(record) > _LONGEST_RECORD for record in records):
         return None
@@ -162,8 +173,9 @@ def _list_records(text: str, value: str) -> list[str]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        pieces = [lowered(piece) for piece in _PIECES.split(text) if piece.strip()]
-        return _list_lines(pieces, value) if 2 <= len(pieces) <= _MOST_RECORDS else []
+        lists = ([lowered(piece) for piece in form.split(text) if piece.strip()] for form in (_PIECES, _ON_ONE_LINE))
+        found = (_list_lines(pieces, value) for pieces in lists if 2 <= len(pieces) <= _MOST_RECORDS)
+        return next((lines for lines in found if lines), [])
     siblings = _find_siblings(document, value)
     return siblings if 2 <= len(siblings) <= _MOST_RECORDS else []
 

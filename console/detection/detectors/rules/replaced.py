@@ -105,7 +105,7 @@ def _replaced(
             for value in each_once([value for value in same_kind if (value.quote.step or 0) >= offered])
             if not any(same_value(value.anchor, other.anchor) for other in same_kind if other.is_open)
             and not any(same_value(value.anchor, other) for other in passed)
-            and not _is_used_before(value, one, evidence)
+            and (_is_slip(anchor, value.anchor) or not _is_used_before(value, one, evidence))
             and not re.search(rf"(?<![^\W_]){re.escape(lowered(value.anchor.text))}(?![^\W_])", texts)
         ]
         case = Case(one, call, tuple(passed), tuple(each_once(same_kind)), tuple(stated), evidence)
@@ -189,17 +189,28 @@ def _minutes(later: Anchor, earlier: Anchor) -> int:
 
 
 def _digits(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    is_sent = Effect.SEND in case.call.effects and names_recipient(case.one.name)
     for value in (value for value in left if AnchorKind.DIGITS in (new.kind, value.anchor.kind)):
-        one, other = new.value.lstrip("+0")[::-1], value.anchor.value.lstrip("+0")[::-1]
+        one, other = new.value.lstrip("+0"), value.anchor.value.lstrip("+0")
         is_alike = abs(len(one) - len(other)) <= (LONGEST_CODE if "+" in new.value + value.anchor.value else 1)
-        is_slip = sum(map(str.__ne__, one, other)) <= _MOST_SLIPS or sorted(one) == sorted(other)
-        is_sent = Effect.SEND in case.call.effects and names_recipient(case.one.name)
-        if is_alike and (is_slip or is_sent or not case.from_tool):
+        if is_alike and (is_sent or not case.from_tool or _is_slip(new, value.anchor)):
             return value
     return None
 
 
+def _is_slip(new: Anchor, stated: Anchor) -> bool:
+    """Return whether a number in groups is probably the stated one with a slip in its digits."""
+    if stated.kind is not AnchorKind.DIGITS:
+        return False
+    one, other = (anchor.value.lstrip("+0")[::-1] for anchor in (new, stated))
+    return sum(map(str.__ne__, one, other)) <= _MOST_SLIPS or sorted(one) == sorted(other)
+
+
 _MOST_SLIPS = 2
+
+
+def _number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    return _digits(new, left, case) or find_number(new, left, case)
 
 
 def _link(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
@@ -272,7 +283,7 @@ _READERS = {
     AnchorKind.PATH: _path,
     AnchorKind.ID: _id,
     AnchorKind.DIGITS: _digits,
-    AnchorKind.NUMBER: lambda new, left, case: _digits(new, left, case) or find_number(new, left, case),
+    AnchorKind.NUMBER: _number,
 }
 
 
@@ -331,7 +342,7 @@ def rival_passed(evidence: Evidence) -> Finding | None:
     """Find a value from a closed set in a call that changes data, if the user named only other values of the set."""
     for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
         for one in (one for one in call.arguments if one.source is not Source.USER):
-            stated = next(_stated_instead(one, evidence), None)
+            stated = next(_list_rivals(one, evidence), None)
             if stated is not None:
                 line = broken(RequirementKind.OPTION, one.name, stated, quote_action(evidence, one.value))
                 told = f'The user named "{one_line(stated.text, 60)}"; the call passes `{one.name}`: '
@@ -339,19 +350,22 @@ def rival_passed(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _stated_instead(one: Argument, evidence: Evidence) -> Iterator[Quote]:
-    """Yield the user's words for another value of each set with the argument's value; skip sets that name both."""
-    text = one.value.strip()
+def _list_rivals(one: Argument, evidence: Evidence) -> Iterator[Quote]:
+    heard = "\n".join(f"{act.action}\n{act.observation}" for act in evidence.acts) if is_discussed(evidence) else ""
     for among in (among for among in SETS.values() if re.search(among.arguments, one.name)):
-        passed = [name for name, value in among.values.items() if re.fullmatch(value.passed, text)]
-        heard = "\n".join(f"{act.action}\n{act.observation}" for act in evidence.acts) if is_discussed(evidence) else ""
-        if not passed or _mentions(evidence.user, text) or _mentions(heard, text):
-            continue
-        if any(next(_named(among.values[name], evidence), None) for name in passed):
-            continue
-        others = [value for name, value in among.values.items() if name not in passed]
-        found = [quote for value in others if not _is_passed(value, evidence) for quote in _named(value, evidence)]
-        yield from found[:1]
+        if not _mentions(heard, one.value.strip()):
+            yield from list_named_instead(one.value.strip(), among, evidence)
+
+
+def list_named_instead(text: str, among: RivalSet, evidence: Evidence) -> list[Quote]:
+    """Return the user's words for other values of a set with this value, or [] if the user also names this value."""
+    passed = [name for name, value in among.values.items() if re.fullmatch(value.passed, text)]
+    if not passed or _mentions(evidence.user, text):
+        return []
+    if any(next(_named(among.values[name], evidence), None) for name in passed):
+        return []
+    others = [value for name, value in among.values.items() if name not in passed]
+    return [quote for value in others if not _is_passed(value, evidence) for quote in _named(value, evidence)]
 
 
 def _named(value: Value, evidence: Evidence) -> Iterator[Quote]:

@@ -80,6 +80,11 @@ class StatedValue:
     is_own: bool = False
     is_name: bool = False
 
+    @property
+    def number(self) -> float:
+        """The stated number."""
+        return float(self.anchor.value)
+
 
 def is_excluding(before: str, *, words: bool = False) -> bool:
     """Return whether a lower-case text ends in a negation of the next words; if `words`, stop at an "and"."""
@@ -104,6 +109,12 @@ def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> boo
 def is_discussed(evidence: Evidence) -> bool:
     """Return whether the user answered the agent, and can thus have agreed to a tool's result."""
     return any(act.talks for act in evidence.acts)
+
+
+def is_offered(value: str, evidence: Evidence) -> bool:
+    """Return whether a message of the agent contains a value, which the user can have accepted."""
+    said = re.compile(rf"(?<![^\W_]){re.escape(lowered(value))}(?![^\W_])")
+    return any(said.search(lowered(act.action)) for act in evidence.acts if act.talks)
 
 
 def may_change(call: TracedCall, evidence: Evidence) -> bool:

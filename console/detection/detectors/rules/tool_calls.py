@@ -26,7 +26,7 @@ from console.trajectory.calls import ARGUMENT, SHELLS
 from console.trajectory.effects import CHANGING, TURNS, Effect
 from console.trajectory.provenance import MONEY_NAME, Argument, Source, figure_value, is_figure
 from console.trajectory.requirements import Line, Quote, RequirementKind
-from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
+from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 from console.trajectory.tools import list_words
 
@@ -338,10 +338,22 @@ def name_unchecked(evidence: Evidence, told: str) -> list[str]:
     passed = (one for call in calls for one in call.arguments if is_telling(one, call) and one.name != ARGUMENT)
     own = {(one.name, one.value) for one in passed if not (PROSE.search(one.name) or _is_of_the_agent(one))}
     left = [one for one in _alone(evidence) if (one.name, one.value) in own and one_line(one.value, 60) not in told]
-    left = [one for one in left if not has_word_of(one.value, evidence.said)]
+    left = [one for one in left if not has_word_of(one.value, evidence.said) or _has_new_number(one.value, evidence)]
+    left = [one for one in left if not _is_stated(one.value, evidence)]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     these = "this value" if len(left) == 1 else "these values"
     return [f"Not checked: {_named(left)}{more}. Neither the user nor a tool's result gives {these}."] if left else []
+
+
+def _has_new_number(value: str, evidence: Evidence) -> bool:
+    """Return whether a text of several words has a number that the user did not write."""
+    return " " in value.strip() and not set(re.findall(r"\d+", value)) <= set(re.findall(r"\d+", evidence.user))
+
+
+def _is_stated(value: str, evidence: Evidence) -> bool:
+    """Return whether the user stated a value in another form, such as a number in words."""
+    held = [anchor for anchor in read_anchors(value) if anchor.text == value.strip()]
+    return any(same_value(anchor, one.anchor) for anchor in held for one in list_stated(evidence))
 
 
 def _is_of_the_agent(one: Argument) -> bool:

@@ -98,6 +98,22 @@ def test_nothing_that_stands_on_the_chosen_product_is_called_unseen(recorded):
 
 
 @pytest.mark.at_length
+def test_an_answer_that_is_called_only_listed_is_in_that_list_and_on_no_page(recorded):
+    """The matcher knows no pages: what a search found is everything but a list of similar titles."""
+    told = 0
+    for _, record, point, said in recorded["hotpotqa"]:
+        for answer, step in re.findall(r'"([^"]+)" occurs only in the list of titles of step (\d+);', "\n".join(said)):
+            shown = [squeezed(step.observation) for step in point.steps]
+            listed = [at for at, step in enumerate(point.steps) if step.observation.startswith("Could not find [")]
+            assert squeezed(answer) in shown[int(step) - 1]
+            assert int(step) - 1 in listed, record.task_id
+            pages = [text for at, text in enumerate(shown) if at not in listed]
+            assert not any(squeezed(answer) in text for text in pages), record.task_id
+            told += 1
+    assert told >= 3
+
+
+@pytest.mark.at_length
 @pytest.mark.parametrize("kind", LOGS)
 def test_no_mark_and_no_sentence_contradicts_another(recorded, kind):
     for _, record, point, said in recorded[kind]:

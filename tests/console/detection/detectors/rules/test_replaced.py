@@ -139,3 +139,35 @@ def test_a_time_that_the_user_refused_stays_wrong():
     offer = call_action("respond", {"content": "Shall I book 19:15?"})
     refused = (Step("", offer, "No, at 18:30 as I said."),)
     assert judge("A table at 18:30, please.", "book", {"at": "19:15"}, refused).score >= 0.5
+
+
+BOUQUET = (Step("", 'bouquet({"name": "Spring"})', '{"name": "Spring", "colour": ["azul", "verde"], "price": 42}'),)
+SEATS = (Step("", 'seats({"row": "C"})', "C10, C11, C12, C13"),)
+
+
+@pytest.mark.parametrize(
+    ("request_", "name", "arguments", "steps", "reason"),
+    [
+        ("El ramo azul, por favor.", "send", {"colour": "verde"}, BOUQUET, "azul"),
+        ("El ramo no azul, por favor.", "send", {"colour": "verde"}, BOUQUET, ""),
+        ("Un ramo bonito.", "send", {"colour": "verde"}, BOUQUET, ""),
+        ("El ramo azul o verde.", "send", {"colour": "verde"}, BOUQUET, ""),
+        ("Buy seats C11 and C12.", "buy", {"seats": ["C11", "C13"]}, SEATS, "C12"),
+        ("Buy seats C11 and C12.", "buy", {"seats": ["C11", "C12", "C13"]}, SEATS, "C13, which the user did not name"),
+        ("Buy seats C11 and C12.", "buy", {"seats": ["C12", "C11"]}, SEATS, ""),
+        ("Buy seats C10 to C12.", "buy", {"seats": ["C10", "C11", "C12"]}, SEATS, ""),
+        ("Buy C10 and two other seats.", "buy", {"seats": ["C10", "C11", "C12"]}, SEATS, ""),
+        ("Buy all seats beside C10.", "buy", {"seats": ["C10", "C11"]}, SEATS, ""),
+        ("Retire rack R-5.", "retire", {"racks": ["R-5", "R-6"]}, (), "R-6, which the user did not name"),
+        ("Invite ann@lake.example.", "invite", {"guests": ["ann@lake.example", "bo@lake.example"]}, (), "bo@lake"),
+        ("File the bug as 'ui'.", "file", {"labels": ["ui", "v2"]}, (), ""),
+        ("Ship it to Elm Street 14, Leeds.", "ship", {"to": "Elm Street 41, Leeds"}, (), "Elm Street 14, Leeds"),
+        ("Ship it to Elm Street 14, Leeds.", "ship", {"to": "Elm Street 14, Leeds"}, (), ""),
+        ("Copy Sheet 2 behind it.", "add_sheet", {"title_of_sheet": "Sheet 3"}, (), ""),
+        ("Move it from the inbox.", "move", {"box": "done"}, (Step("", "boxes({})", '["inbox", "done"]'),), ""),
+    ],
+)
+def test_an_item_or_option_beside_those_that_the_user_named_is_flagged(request_, name, arguments, steps, reason):
+    verdict = judge(request_, name, arguments, steps)
+    assert (verdict.score >= 0.5) is bool(reason), verdict.rationale
+    assert reason in verdict.rationale
