@@ -42,7 +42,7 @@ def show_people(identity: Identity) -> None:
         name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
         who = name.text_input(_("Name of the new person"), max_chars=people.MAX_NAME)
         offered = [str(role) for role in _OFFERED if identity.has(Role.ADMIN) or role in identity.roles]
-        given = roles.multiselect(_("Roles"), offered, default=[str(Role.REVIEWER)], format_func=_)
+        given = roles.multiselect(_("Roles"), offered, [str(Role.REVIEWER)], format_func=_, placeholder=_("Choose"))
         sent = send.form_submit_button(_("Invite person"), type="primary")
     if sent:
         with refusals_shown():
@@ -101,7 +101,8 @@ def show_groups() -> None:
         accept_new_options=True,
     )
     present = known.get(called or "", [])
-    members = who.multiselect(_("Members"), list(dict.fromkeys([*names, *present])), present, key=f"members-{called}")
+    offered, key = list(dict.fromkeys([*names, *present])), f"members-{called}"
+    members = who.multiselect(_("Members"), offered, present, key=key, placeholder=_("Choose"))
     with send.container(horizontal=True), refusals_shown():
         if st.button(_("Save group"), type="primary", disabled=not (called and members)) and called:
             _save_group(called, members)

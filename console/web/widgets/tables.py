@@ -99,10 +99,7 @@ def capitalize(words: str) -> str:
 
 
 def show_grid(rows: Any, label: str, columns: Iterable[str] = (), **look: Any) -> Any:
-    """Draw a table that sorts and scrolls, with `label` as its accessible name, and return its selection.
-
-    Rows in a list show the named columns, else all columns, each with a capital letter.
-    """
+    """Draw a table with `label` as its accessible name and these columns of a list (or all); return its selection."""
     if isinstance(rows, list):
         rows = [{capitalize(name): row[name] for name in columns or row} for row in rows]
     return st.dataframe(rows, hide_index=True, alt=label, **look)

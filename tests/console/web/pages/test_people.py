@@ -155,6 +155,8 @@ def test_only_an_admin_edits_groups_and_deletes_them(open_page):
         return next(field for field in at.multiselect if field.label == "Members")
 
     at = open_page("people", role="admin")
+    # Without words of our own, Streamlit asks in English on a German page.
+    assert [field.proto.placeholder for field in at.multiselect] == ["Choose", "Choose"]
     with writing() as session:
         people.change_group(session, "finance", now_ms(), add=["Rosa"])
     at = at.run()
