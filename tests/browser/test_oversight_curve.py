@@ -47,7 +47,7 @@ def section(serve, open_page, settled):
 def test_it_fits_a_phone_and_a_laptop_in_light_and_dark(section):
     for width, theme in ((1280, "dark"), (390, "light")):
         page = section(width=width, height=900, theme=theme)
-        page.get_by_text("In 20 inspections reviewers caught").wait_for()
+        page.get_by_text("Reviewers decided 20 flagged trajectories and caught").wait_for()
         page.locator(".st-key-chart-budget-burn-down .js-plotly-plot").wait_for()
         fits(page)
         screenshot(page, f"oversight-{width}-{theme}")
