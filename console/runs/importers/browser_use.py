@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ _MARKS = ((".history[].model_output", ".history[].result", ".history[].state"),)
 _THOUGHTS = ("thinking", "evaluation_previous_goal", "memory", "next_goal")
 _ABOUT = "interacted_element"
 _DONE = "done"
+_TASK = re.compile(r"<user_request>\s*(.*?)\s*</user_request>", re.DOTALL)
+_PAGE = re.compile(r"<browser_state>\s*(.*?)\s*</browser_state>", re.DOTALL)
+"""The task and the page in the prompt of a step, which newer versions store."""
 _RESULTS = ("extracted_content", "error")
 
 
@@ -28,7 +32,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         turns = [turn for place, one in enumerate(steps, 1) for turn in _turns(one, place, intake)]
         told = [plain_object(one) for step in steps for one in plain_list(step.get("result"))]
         gold = {name: told[-1][name] for name in ("success", "judgement") if told and told[-1].get(name) is not None}
-        if "task" not in record.value:
+        prompts = (_TASK.search(word(step.get("state_message"))) for step in steps)
+        task = word(record.value.get("task")) or next((found[1] for found in prompts if found), "")
+        if not task:
             intake.leave_out("task (a history of browser-use does not contain it)")
         ended = bool(told) and told[-1].get("is_done") is True
         yield entry_of(
@@ -37,7 +43,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             f"{path.stem}-{number}" if number else path.stem,
             # The model itself gave these marks, so they do not label the run.
             (Outcome.FINISHED if ended else Outcome.HALTED, gold),
-            instruction=word(record.value.get("task")) or f"The task of {path.stem}, which its log does not contain",
+            instruction=task or f"The task of {path.stem}, which its log does not contain",
             extra=record.notes,
         )
 
@@ -47,7 +53,9 @@ def _turns(step: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tur
     shown = " ".join(filter(None, (word(state.get("title")), word(state.get("url")))))
     picture = intake.picture(state["screenshot"]) if state.get("screenshot") else None
     if shown or picture:
-        text = "\n".join(filter(None, [f"Page: {shown}" if shown else "", picture.text if picture else ""]))
+        page = _PAGE.search(word(step.get("state_message")))
+        told = [f"Page: {shown}" if shown else "", page[1] if page else "", picture.text if picture else ""]
+        text = "\n".join(filter(None, told))
         yield Turn(USER, text, pictures=(picture,) if picture else (), number=number)
     output = plain_object(step.get("model_output"))
     brain = {**plain_object(output.get("current_state")), **output}

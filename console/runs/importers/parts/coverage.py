@@ -27,6 +27,7 @@ LONG = 24
 _FLOOR = 0.1
 FLOORS: Mapping[str, float] = {
     "bfcl": 0.0,
+    "browser-use": 0.0,
     "claude-code": 0.3,
     "codex": 0.45,
     "inspect": 0.45,
@@ -40,7 +41,7 @@ FLOORS: Mapping[str, float] = {
 }
 """The minimum explained share by format: half of the lowest share among real logs; other formats use `_FLOOR`.
 
-All texts of a BFCL file may be calls, which are counted instead.
+All texts of a BFCL file may be calls, which are counted instead. The prompts of browser-use repeat earlier steps.
 """
 _DEEPEST = 40
 _MOST_FIELDS = 256

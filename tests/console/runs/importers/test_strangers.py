@@ -336,3 +336,19 @@ def test_the_instructions_of_a_short_codex_session_are_its_policy(read):
     report, (one,) = read(*records, {"type": "token_usage_record", "payload": {"usage": {"input_tokens": 3}}})
     assert (one.instruction, calls(one), report.left_out) == ("Bestellung 9 stornieren", CANCEL, {})
     assert split_opening(one.opening)[0].strip() == policy
+
+
+def test_the_prompts_of_browser_use_hold_the_task_and_the_pages(read):
+    page = "Available tabs: 1\n[9]<button>Cancel order 9</button>"
+    seen = (
+        f"<agent_history>{'Nothing was done so far. ' * 400}</agent_history>\n<browser_state>\n{page}\n</browser_state>"
+    )
+    prompt = f"<user_request>\nBestellung 9 stornieren\n</user_request>\n\n{seen}"
+    state = {"url": "https://shop.example", "title": "Shop", "tabs": [], "interacted_element": [None]}
+    output = {"memory": "", "next_goal": "Cancel it", "action": [{"cancel": {"order": 9}}]}
+    step = {"model_output": output, "result": [{"extracted_content": "ok"}], "state": state, "state_message": prompt}
+    done = {**output, "action": [{"done": {"text": "Storniert.", "success": True}}]}
+    report, (one,) = read({"history": [step, {**step, "model_output": done, "result": [{"is_done": True}]}]})
+    assert (one.instruction, calls(one), report.left_out) == ("Bestellung 9 stornieren", CANCEL, {})
+    assert page in one.opening
+    assert one.steps[0].observation == f"ok\nPage: Shop https://shop.example\n{page}"
