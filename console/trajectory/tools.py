@@ -163,18 +163,21 @@ def _spellings(words: Iterable[str]) -> set[str]:
 
 
 _LEXICON = read_data(files(__package__) / "tool_names.yaml", _Lexicon)
+_VERB_FINAL = ("tr", "ja", "ko", "hi")
+"""Languages whose verb stands behind its object (`gonderi_iptal`: cancel a shipment)."""
 
 
-def _by_word(table: Mapping[str, Mapping[str, Words]]) -> dict[str, frozenset[str]]:
+def _by_word(table: Mapping[str, Mapping[str, Words]], *, is_final: bool) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for effect, languages in table.items():
-        for words in languages.values():
-            for word in _spellings(words):
+        for name, words in languages.items():
+            for word in _spellings(words) if (name in _VERB_FINAL) is is_final else ():
                 found.setdefault(word, set()).add(effect)
     return {word: frozenset(of) for word, of in found.items()}
 
 
-_ALL = _by_word(_LEXICON.verbs)
+_AT_END, _AT_START = (_by_word(_LEXICON.verbs, is_final=is_final) for is_final in (True, False))
+_ALL = {**_AT_END, **_AT_START}
 _INSIDE = {word: of for word, of in _ALL.items() if WITHOUT_SPACES.search(word)}
 _SEVERAL = {word: of for word, of in _ALL.items() if "_" in word}
 _STEMS = {word[:-1]: of for word, of in _ALL.items() if word.endswith("-")}
@@ -215,7 +218,8 @@ def foreign_effects(word: str) -> frozenset[str]:
 def name_foreign_effects(words: tuple[str, ...]) -> frozenset[str]:
     """Return the effects of a name's words in other languages: of the first word, else the last, else any word.
 
-    A single word may contain its verb at the start or the end (`dateiloeschen`).
+    A verb of a language with verbs at the end comes first if it is last. A single word may contain its verb at the
+    start or the end (`dateiloeschen`).
     """
     joined = "_".join(map(fold_letters, words))
     several = next((of for phrase, of in _SEVERAL.items() if f"_{phrase}_" in f"_{joined}_"), None)
@@ -224,6 +228,8 @@ def name_foreign_effects(words: tuple[str, ...]) -> frozenset[str]:
         several = _SEVERAL.get(f"{fold_letters(words[0])}_{fold_letters(words[-1])}")
     if several is not None:
         return several
+    if words and (found := _AT_END.get(fold_letters(words[-1]))):
+        return found
     for word in (*words[:1], *words[-1:], *words[1:-1]):
         if found := foreign_effects(word):
             return found

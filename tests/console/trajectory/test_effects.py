@@ -95,15 +95,15 @@ _KINDS = {
     Kind.ANSWERING: "respond ask_user AskUserQuestion send_message_to_user 回复用户 repondre_utilisateur",
     Kind.PLANNING: "TodoWrite update_plan think mcp__steps__sequentialthinking write_todos exit_plan_mode",
     Kind.READING: "kontostand_abfragen buscar_vuelos cercaVoli zoek_vlucht szukaj_lotow найти_рейс "
-    "chaxun_hangban 検索する",
+    "chaxun_hangban 検索する ver_pedido gonderi_bul odeme_listele veja_saldo",
     Kind.CHANGING: "termin.anlegen modifier_rendezVous reserva_mesa prenotaTavolo rezerwuj_stolik boek_tafel "
-    "изменить_адрес 修改地址 住所変更 complete_order stop_server create_todo lege_termin_an alterarEndereco",
+    "изменить_адрес 修改地址 住所変更 complete_order stop_server create_todo lege_termin_an alterarEndereco izin_ver",
     Kind.PAYING: "ueberweisung_ausfuehren payer_facture pagarFactura acquistaBiglietto betaal_rekening zaplac_rachunek "
-    "оплатить_счет zhifu_dingdan 振込する comprar_passagem",
+    "оплатить_счет zhifu_dingdan 振込する comprar_passagem siparis_ver devolver_articulo",
     Kind.SENDING: "nachricht_senden envoyer_courriel enviarCorreo inviaEmail stuur_bericht wyslij_wiadomosc "
     "otpravitPismo 发送邮件 メール送信 partilhar.enviar_ficheiro",
     Kind.DELETING: "dateiloeschen löscheTermin supprimer_fichier eliminarArchivo cancellaVolo verwijder_bestand "
-    "usun_plik удалить_файл shanchu_wenjian ファイルを削除する excluir_arquivo",
+    "usun_plik удалить_файл shanchu_wenjian ファイルを削除する excluir_arquivo gonderi_iptal yoyaku_torikeshi",
     Kind.UNKNOWN: "frobnicate weather ikkjemeinkva 天気",
 }
 
