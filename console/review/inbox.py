@@ -51,7 +51,7 @@ _slot = tables.Slot
 _LAPSED = select(_slot.id).where(literal_column("slot.status = 'claimed'"), _slot.lease_until_ms <= bindparam("now"))
 _ABANDONED = select(_ask.run_id).where(
     col(_ask.answer).is_(None) & col(_ask.item_id).is_not(None),
-    or_(_ask.deadline_ms <= bindparam("now"), and_(_ask.beats, _ask.heartbeat_ms < bindparam("dead"))),
+    or_(_ask.deadline_ms <= bindparam("now"), and_(col(_ask.beats), _ask.heartbeat_ms < bindparam("dead"))),
 )
 # Literals, because SQLite cannot use a partial index with a bound value.
 _opened = (
