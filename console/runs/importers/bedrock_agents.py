@@ -30,6 +30,7 @@ _KINDS = (
     *("postProcessingTrace", "guardrailTrace", "failureTrace"),
 )
 _MARKS = tuple((f"{holder}.{kind}",) for holder in (".trace", ".trace.trace", "") for kind in _KINDS)
+_HELD = frozenset({*_KINDS, "chunk", "returnControl"})
 _ALSO = ((".chunk.bytes",), (".returnControl.invocationInputs",))
 _OUTPUTS = (
     *("actionGroupInvocationOutput", "knowledgeBaseLookupOutput", "codeInterpreterInvocationOutput"),
@@ -45,6 +46,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield one trajectory per session."""
     for session, parts in group_records(_parts(path, progress), path):
         intake = Intake(path, parts[0].line, _NAME)
+        if not any(_HELD & {*one.value, *_step(one.value)} for one in parts):
+            raise intake.refusal("This record has no step of a trace. Export the events of InvokeAgent again.")
         turns = [turn for number, one in enumerate(parts, 1) for turn in _turns(one, number, intake)]
         said = "".join(as_text(plain_object(one.value.get("chunk")).get("bytes") or "") for one in parts)
         if said and not any(turn.role == AGENT and turn.text for turn in turns):
