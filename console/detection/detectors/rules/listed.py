@@ -32,7 +32,7 @@ from console.trajectory.requirements.anchors import AnchorKind
 from console.trajectory.terms import lowered
 
 _ALL = PATTERNS["records.all"]
-_OF_A_STATE = PATTERNS["listed.of_a_state"]
+_OF_A_STATE, _COUNTED = PATTERNS["listed.of_a_state"], PATTERNS["numbers.counted"]
 _LABELS, _LEAVES = PATTERNS["listed.labels"], PATTERNS["listed.leaves"]
 _LONGEST_LIST, _MOST_LISTED, _LONGEST_OPTION = 60_000, 60, 60
 _APART = re.compile(r"\s*[,;|\n\[\]]\s*|:\s+")
@@ -135,7 +135,8 @@ def _value_of(text: str) -> Value:
 def _list_options(one: Argument, evidence: Evidence) -> list[str]:
     """Return the values that a result lists beside an argument's value, and this value; [] if it lists no others."""
     value = one.value.strip()
-    if _OF_A_STATE.search(one.name) or is_figure(value) or not 1 < len(value) <= _LONGEST_OPTION:
+    is_count = is_figure(value) and (not _CODE.fullmatch(value) or bool(_COUNTED.search(one.name)))
+    if _OF_A_STATE.search(one.name) or is_count or not 1 < len(value) <= _LONGEST_OPTION:
         return []
     shown = _shown(one, evidence)
     try:
@@ -148,4 +149,9 @@ def _list_options(one: Argument, evidence: Evidence) -> list[str]:
             found[name].append(text)
         lists = list(found.values())
     held = next((texts for texts in lists if value in texts and len(texts) <= _MOST_LISTED), [])
-    return [text for text in dict.fromkeys(held) if 1 < len(text) <= _LONGEST_OPTION and not is_figure(text)]
+    texts = (text for text in dict.fromkeys(held) if 1 < len(text) <= _LONGEST_OPTION)
+    return [text for text in texts if _CODE.fullmatch(text) or not is_figure(text)]
+
+
+_CODE = re.compile(r"\d{4,12}")
+"""The digits of a code, such as the last four of a card."""

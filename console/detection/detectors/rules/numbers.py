@@ -21,11 +21,12 @@ from console.detection.detectors.rules.stated import (
     StatedValue,
     is_discussed,
     is_offered,
+    list_stated,
     may_change,
 )
 from console.environments.evidence import Evidence
 from console.trajectory.effects import Effect
-from console.trajectory.provenance import Source
+from console.trajectory.provenance import Argument, Source, figure_value, is_figure
 from console.trajectory.requirements import Quote, RequirementKind, text_at
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors, same_value
 from console.trajectory.terms import lowered
@@ -102,7 +103,8 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
     new = [each for each in numbers if float(each) not in case.numbers]
     if len(left) != 1 or len(new) != 1:
         return None
-    return left[0] if is_mistaken(value, left[0].number) or _is_bound(one.name, left[0], case) else None
+    is_same = _COUNTED.search(one.name) or is_mistaken(value, left[0].number) or _is_bound(one.name, left[0], case)
+    return left[0] if is_same else None
 
 
 def is_mistaken(value: float, said: float) -> bool:
@@ -157,17 +159,39 @@ def is_priced(value: float, counts: Sequence[float], read: str) -> bool:
     return any(re.search(rf"(?<![\d.]){re.escape(price)}(?![\d.])", read) for price in prices)
 
 
-def number_within(evidence: Evidence) -> Finding | None:
-    """Find a text in a call that is the user's own except for a slip in one number, such as the number of a house."""
+def number_repeated(evidence: Evidence) -> Finding | None:
+    """Find two counts in a call with the same stated number if the user stated another number for one of them."""
+    stated = [one for one in list_stated(evidence) if one.anchor.kind is AnchorKind.NUMBER]
+    if is_discussed(evidence) or any(one.is_open or one.is_money or one.is_name for one in stated):
+        return None
+    said = [one.number for one in stated]
+    for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
+        passed = [figure_value(text) for _, text in call.leaves if is_figure(text)]
+        left = [one for one in stated if one.number not in passed]
+        counts = [one for one in call.arguments if _COUNTED.search(one.name) and is_figure(one.value)]
+        twice = [
+            one for one in counts if said.count(figure_value(one.value)) == 1 < passed.count(figure_value(one.value))
+        ]
+        if len(left) == 1 and len(twice) == 2 and len(stated) == 2:
+            names = " and ".join(f"`{one.name}`" for one in twice)
+            line = broken(RequirementKind.AMOUNT, twice[0].name, left[0].quote, quote_action(evidence, twice[0].value))
+            told = (
+                f'The user also stated the number "{left[0].quote.text}"; the call passes {twice[0].value} as {names}.'
+            )
+            return Finding(1.0, told, (twice[0].value,), line)
+    return None
+
+
+def text_within(evidence: Evidence) -> Finding | None:
+    """Find a text in a call that is the user's own except for one number or one word of a name."""
     for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
         texts = "\n".join(lowered(text) for _, text in call.leaves)
         for one in call.arguments:
-            value = lowered(one.value).strip()
+            value = one.value.strip()
             is_own = one.source in (Source.TOOL, Source.AGENT) and " " in value and not PROSE.search(one.name)
             if is_own and len(value) <= _LONGEST and not is_offered(value, evidence):
-                stated = next(
-                    (quote for quote in _list_alike(value, evidence) if lowered(quote.text) not in texts), None
-                )
+                alike = [*_list_alike(lowered(value), evidence), *(_list_namesakes(one, evidence))]
+                stated = next((quote for quote in alike if lowered(quote.text) not in texts), None)
                 if stated is not None:
                     line = broken(RequirementKind.ID, one.name, stated, quote_action(evidence, one.value))
                     told = f'The user stated "{one_line(stated.text, 60)}"; the call passes `{one.name}`: '
@@ -176,17 +200,34 @@ def number_within(evidence: Evidence) -> Finding | None:
 
 
 def _list_alike(value: str, evidence: Evidence) -> Iterator[Quote]:
-    """Yield the user's words that are a value except for a slip in one number."""
+    """Yield the user's words that are a value except for one number, which is a slip beside fewer than two words."""
     parts, own = re.split(r"\d+", value), re.findall(r"\d+", value)
     if len(own) != 1 or not re.search(r"[^\W\d_]{3}", value):
         return
+    is_long = len(re.findall(r"[^\W\d_]{3,}", value)) > 1
     form = re.compile(rf"(?<![^\W_]){re.escape(parts[0])}(\d{{1,15}}){re.escape(parts[1])}(?![^\W_])")
     for place, step, whole, start in evidence.user_texts:
         for match in form.finditer(lowered(whole), start):
-            if own[0] != match[1] and is_mistaken(float(own[0]), float(match[1])):
+            if own[0] != match[1] and (is_long or is_mistaken(float(own[0]), float(match[1]))):
                 yield Quote(whole[match.start() : match.end()], *match.span(), place, step)
 
 
+def _list_namesakes(one: Argument, evidence: Evidence) -> Iterator[Quote]:
+    """Yield the user's names that differ from the agent's name in one word."""
+    words = one.value.split()
+    if one.source is not Source.AGENT or not 1 < len(words) < _MOST_WORDS:
+        return
+    for at in (at for at, word in enumerate(words) if _NAMED.fullmatch(word)):
+        if any(_NAMED.fullmatch(word) for word in words[:at] + words[at + 1 :]):
+            before, after = (re.escape(" ".join([*words[:at], ""])), re.escape(" ".join(["", *words[at + 1 :]])))
+            form = re.compile(rf"(?<![.!?:\n]\s)(?<!^)(?<![^\W_]){before}({_NAMED.pattern}){after}(?![^\W_])", re.M)
+            for place, step, whole, start in evidence.user_texts:
+                found = (match for match in form.finditer(whole, start) if match[1] != words[at])
+                yield from (Quote(match[0], *match.span(), place, step) for match in found)
+
+
+_NAMED = re.compile(r"[^\W\d_a-zß-ÿ][^\W\d_]{2,30}")
+_MOST_WORDS = 6
 _LONGEST = 120
 
 

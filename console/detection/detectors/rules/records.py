@@ -51,7 +51,8 @@ def other_record_described(evidence: Evidence) -> Finding | None:
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
                 shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
                 records = _list_records(shown[:_LONGEST_LIST], lowered(one.value).strip())
-                found = _find_other(one, records, said, evidence)
+                beside = [lowered(text) for name, text in call.leaves if name == one.name and text != one.value]
+                found = _find_other(one, records, said, beside, evidence)
                 if found is not None:
                     return _told(one, found, is_open=_is_spoken_of(one, records, evidence), evidence=evidence)
     return None
@@ -80,8 +81,13 @@ def _told(one: Argument, found: _Said, *, is_open: bool, evidence: Evidence) -> 
     return Finding(1.0, told, (one.value,), None if is_open else line)
 
 
-def _find_other(one: Argument, records: Sequence[str], said: Sequence[_Said], evidence: Evidence) -> _Said | None:
-    """Return the user's word that describes another record of the list or excludes the taken record, or None."""
+def _find_other(
+    one: Argument, records: Sequence[str], said: Sequence[_Said], beside: Sequence[str], evidence: Evidence
+) -> _Said | None:
+    """Return the user's word that describes another record of the list or excludes the taken record, or None.
+
+    The call passes the values `beside` for the same argument; a record with one of them is taken, too.
+    """
     value = lowered(one.value).strip()
     taken = next((record for record in records if _holds(record, value)), None)
     if taken is None or any(len(record) > _LONGEST_RECORD for record in records):
@@ -91,10 +97,11 @@ def _find_other(one: Argument, records: Sequence[str], said: Sequence[_Said], ev
     wanted, unwanted = _described(taken, said)
     is_any = bool(_ALL.search(evidence.user))
     for other in records:
-        if other is taken or _holds(other, value) or _GONE.search(other) or _is_used(other, value, evidence):
+        if other is taken or _holds(other, value) or _GONE.search(other):
             continue
         more, worse = _described(other, said)
-        if more and not wanted and not worse - unwanted and not is_any:
+        is_used = any(_holds(other, text) for text in beside) or _is_used(other, value, evidence)
+        if not is_used and more and not wanted and not worse - unwanted and not is_any:
             return said[min(more)]
         if unwanted - worse and wanted <= more:
             return said[min(unwanted - worse)]

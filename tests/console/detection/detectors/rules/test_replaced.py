@@ -142,6 +142,9 @@ def test_a_time_that_the_user_refused_stays_wrong():
 
 
 BOUQUET = (Step("", 'bouquet({"name": "Spring"})', '{"name": "Spring", "colour": ["azul", "verde"], "price": 42}'),)
+CARDS = (Step("", "cards({})", '{"cards": ["4471", "9020"]}'),)
+GOODS = (Step("", "goods({})", '[{"id": "LMP", "name": "lamp"}, {"id": "TBL", "name": "table"}]'),)
+DOSES = (Step("", "goods({})", '[{"id": "DIP500", "dose": "500 mg"}, {"id": "VITC", "dose": "1 g"}]'),)
 SEATS = (Step("", 'seats({"row": "C"})', "C10, C11, C12, C13"),)
 
 
@@ -164,6 +167,20 @@ SEATS = (Step("", 'seats({"row": "C"})', "C10, C11, C12, C13"),)
         ("Ship it to Elm Street 14, Leeds.", "ship", {"to": "Elm Street 41, Leeds"}, (), "Elm Street 14, Leeds"),
         ("Ship it to Elm Street 14, Leeds.", "ship", {"to": "Elm Street 14, Leeds"}, (), ""),
         ("Copy Sheet 2 behind it.", "add_sheet", {"title_of_sheet": "Sheet 3"}, (), ""),
+        ("Refund the card that ends in 4471.", "refund", {"card": "9020"}, CARDS, "4471"),
+        ("Refund the card that ends in 4471.", "refund", {"card": "4471"}, CARDS, ""),
+        ("Return only the lamp, not the table.", "return_goods", {"ids": ["LMP", "TBL"]}, GOODS, "table"),
+        ("Return only the lamp, not the table.", "return_goods", {"ids": ["LMP"]}, GOODS, ""),
+        ("Order dipyrone 500 and vitamin C.", "order", {"ids": ["DIP500", "VITC"]}, DOSES, ""),
+        ("Book 2 nights for 3 adults.", "book", {"nights": 3, "adults": 3}, (), '"2"'),
+        ("Book 2 nights for 3 adults.", "book", {"nights": 2, "adults": 2}, (), '"3"'),
+        ("Book 2 nights for 3 adults.", "book", {"nights": 2, "adults": 3, "rooms": 2}, (), ""),
+        ("Set the bath to 21 degrees.", "set_heat", {"celsius": 27}, (), '"21"'),
+        ("Pay 20 euros to Sanne de Wit.", "pay", {"amount": 20, "name": "Sander de Wit"}, (), "Sanne de Wit"),
+        ("Pay 20 euros to Sanne de Wit.", "pay", {"amount": 20, "name": "Sanne de Wit"}, (), ""),
+        ("Ship it to Rua das Flores, 88.", "ship", {"to": "Rua das Flores, 80"}, (), "Rua das Flores, 88"),
+        ("Grant 4 days of leave from 11 January.", "grant", {"days": 4, "start": "2027-01-01"}, (), "11 January"),
+        ("Leave the meeting on 11 January.", "move", {"day": "2027-01-12"}, (), ""),
         ("Move it from the inbox.", "move", {"box": "done"}, (Step("", "boxes({})", '["inbox", "done"]'),), ""),
     ],
 )
