@@ -147,6 +147,15 @@ def test_the_switch_turns_all_keys_off_and_the_page_says_so(page, stays):
     stays(page, "nothing")
 
 
+def test_keys_that_come_to_another_place_of_the_page_stay_on_after_a_slow_run(page, settled):
+    page.click(".st-key-move button")
+    page.locator("[data-testid=stApp][data-test-script-state=running]").wait_for()
+    settled(page, quiet_ms=1_000)
+    assert page.locator("body[data-ia-keys='1']").count() == 1
+    page.keyboard.press("e")
+    reads(page, "edit:1")
+
+
 def test_a_key_works_while_a_checkbox_has_the_focus(page):
     page.focus(".st-key-tick input")
     page.keyboard.press("e")

@@ -1,5 +1,7 @@
 """Buttons that log their presses, a text field with drafts, a dialog; every key of the review page."""
 
+import time
+
 import streamlit as st
 
 from console.web.widgets.hotkeys import hotkeys, key_label
@@ -20,8 +22,13 @@ def press(name, item):
 
 def start_over():
     """Back to the first item, nothing noted, nothing written, every key on."""
-    state.log, state.item, state.drafts = [], 1, []
+    state.log, state.item, state.drafts, state.moved = [], 1, [], False
     state["name"], state["words-1"], state["tick"], state["keys-on"] = "", "", False, True
+
+
+def move():
+    """The bar stands one place lower from now on, and this run of the page takes its time."""
+    state.moved = state.moving = True
 
 
 @st.dialog("Help")
@@ -42,6 +49,8 @@ with st.container(horizontal=True):
 if st.button("help", key="help"):
     help_dialog()
 st.toggle("keys", value=True, key="keys-on")
+if state.get("moved"):
+    st.bottom.container(key="above-the-bar")
 with st.bottom, st.container(key="bar"):
     st.text_area("words", key=f"words-{item}")
     hotkeys(
@@ -70,3 +79,6 @@ st.button("refresh", key="refresh")
 st.button("start over", key="start-over", on_click=start_over)
 with st.container(key="drafts"):
     st.json(state.drafts)
+st.button("move", key="move", on_click=move)
+if state.pop("moving", False):
+    time.sleep(1.5)
