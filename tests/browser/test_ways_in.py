@@ -69,9 +69,13 @@ def test_the_focus_is_visible_at_each_stop_and_never_under_the_decision_bar(desk
     faults = []
     for _ in range(26):
         desk.keyboard.press("Tab")
-        # A scroll to what gets the focus takes a moment.
-        desk.wait_for_timeout(80)
-        faults.append(desk.evaluate(FOCUS))
+        # A scroll to what gets the focus takes a moment, and longer on a busy machine.
+        for _ in range(25):
+            desk.wait_for_timeout(80)
+            fault = desk.evaluate(FOCUS)
+            if not fault:
+                break
+        faults.append(fault)
     assert [fault for fault in faults if fault] == []
 
 
