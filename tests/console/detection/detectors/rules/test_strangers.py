@@ -106,6 +106,9 @@ def test_what_only_sounds_like_an_exclusion_or_is_computed_is_not_flagged(reques
         ("lodash 4.17.21", AnchorKind.ID, "4.17.21"),
         ("release v3.8.1", AnchorKind.ID, "3.8.1"),
         ("am 3.8. um", AnchorKind.DATE, "08-03"),
+        ("16:15:00+01:00", AnchorKind.TIME, "16:15"),
+        ("T16:15-05:00", AnchorKind.TIME, "16:15"),
+        ("16:15:00.000Z", AnchorKind.TIME, "16:15"),
     ],
 )
 def test_times_counts_and_versions_are_read_as_people_write_them(text, kind, value):
