@@ -214,6 +214,7 @@ def test_axe_finds_nothing_on_the_way_through_a_study(desk, open_page, settled):
 
 
 @pytest.mark.at_length
+@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_in_any_width_and_theme(desk, open_page, settled, width, theme):
