@@ -66,12 +66,12 @@ def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
 def _countdown_html(waiter: WaitingAgent, agent: str, now_ms: int) -> str:
     deadline_ms, last_ms = waiter.deadline_ms or 0, waiter.last_approval_ms or 0
     clock = "%Y-%m-%d %H:%M" if deadline_ms - now_ms >= _DAY // 2 else "%H:%M:%S"
-    when = f'<span class="ia-one-line">{datetime.fromtimestamp(deadline_ms / 1_000, UTC):{clock}} UTC</span>'
+    until = f"{datetime.fromtimestamp(deadline_ms / 1_000, UTC):{clock}} UTC"
     state = "late" if last_ms <= now_ms else "soon" if (waiter.warning_ms or 0) <= now_ms else "left"
     left = plain(_(_COUNTDOWN[state])).format(time=time_left(last_ms - now_ms))
     end, last, warning = (at_ms - now_ms for at_ms in (deadline_ms, last_ms, waiter.warning_ms or 0))
     counted = f' data-left="{end}" data-approve="{last}" data-warn="{warning}"'
-    waits = plain(_("{agent} waits until {time}")).format(agent=agent, time=when)
+    waits = plain(_("{agent} waits until {time}")).format(agent=agent, time=f'<span class="ia-one-line">{until}</span>')
     return (
         f'<span class="ia-wait ia-wait-{state}"{counted}>{waits}: '
         f'<span class="ia-left" role="timer">{left}</span></span>'
