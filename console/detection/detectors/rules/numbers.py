@@ -30,6 +30,7 @@ from console.trajectory.provenance import Argument, Source, figure_value, is_fig
 from console.trajectory.requirements import Quote, RequirementKind, text_at
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors, same_value
 from console.trajectory.terms import lowered
+from console.trajectory.tools import fold_letters
 
 _COUNTED = PATTERNS["numbers.counted"]
 _SETTING = PATTERNS["numbers.setting"]
@@ -222,10 +223,16 @@ def _list_namesakes(one: Argument, evidence: Evidence) -> Iterator[Quote]:
             before, after = (re.escape(" ".join([*words[:at], ""])), re.escape(" ".join(["", *words[at + 1 :]])))
             form = re.compile(rf"(?<![.!?:\n]\s)(?<!^)(?<![^\W_]){before}({_NAMED.pattern}){after}(?![^\W_])", re.M)
             for place, step, whole, start in evidence.user_texts:
-                found = (match for match in form.finditer(whole, start) if match[1] != words[at])
+                found = (match for match in form.finditer(whole, start) if not _is_inflected(match[1], words[at]))
                 yield from (Quote(match[0], *match.span(), place, step) for match in found)
 
 
+def _is_inflected(word: str, name: str) -> bool:
+    """Return whether two words begin alike, as the forms of a name do in many languages."""
+    return fold_letters(word)[:_ALIKE] == fold_letters(name)[:_ALIKE]
+
+
+_ALIKE = 3
 _NAMED = re.compile(r"[^\W\d_a-zß-ÿ][^\W\d_]{2,30}")
 _MOST_WORDS = 6
 _LONGEST = 120

@@ -18,12 +18,12 @@ const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 // Streamlit may end this component and begin it again while the page shows the same item, which is not a new item.
 let shown = {}
 // Drawn at another place of the page, this component begins there before it ends here; the end must not silence the other.
-let latest
+const live = new Set()
 
 export default function mount({ data, parentElement, setTriggerValue }) {
   const state = mounted.get(parentElement) ?? begin(parentElement)
   const before = state.data
-  latest = state
+  live.add(state)
   state.data = data
   if (data.item !== before?.item) state.shownAt = shownAt(data.item)
   if (data.item !== before?.item || data.enabled !== before?.enabled) markReady(state)
@@ -70,7 +70,9 @@ function end(state, parentElement) {
   clearTimeout(state.waking)
   state.stop.abort()
   mounted.delete(parentElement)
-  if (latest !== state) return
+  live.delete(state)
+  const [other] = live
+  if (other) return markReady(other)
   shown.endedAt = performance.now()
   delete document.body.dataset.iaWords
   delete document.body.dataset.iaKeys
