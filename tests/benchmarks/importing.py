@@ -286,12 +286,31 @@ CONTENTS |= {name: b"".join(orjson.dumps(one) + b"\n" for one in lines) for name
 CONTENTS = {probe.format: probe.content for probe in reversed(EXPORTS.values()) if probe.format} | CONTENTS
 """What is repeated: each format's sample, of some one record."""
 HALTED_FIRST = "reflexion-react, HALTED first"
+AIDER = b"""# aider chat started at 2025-03-01 river
+
+#### Bring a red cup  
+
+I change it.
+
+cup.py
+```
+<<<<<<< SEARCH
+blue
+=======
+red
+>>>>>>> REPLACE
+```
+
+> Applied edit to cup.py  
+"""
 TEXTS = {
+    "aider": AIDER,
     "reflexion-react": REFLEXION,
     HALTED_FIRST: REFLEXION.replace(b"BEGIN CORRECT", b"BEGIN HALTED", 1),
     "webshop-react": WEBSHOP,
 }
 EPISODES = {
+    "aider": (b"# aider chat started at 2025-03-01 river", b"> Applied edit to cup.py  \n"),
     HALTED_FIRST: (b"Question: Which river", b"Correct answer: Mole\n"),
     "reflexion-react": (b"Question: Which river", b"Correct answer: Mole\n"),
     "webshop-react": (b"0\nAction", b"1 1.0 1.0 0.0\n-------------\n"),
