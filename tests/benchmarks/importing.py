@@ -316,7 +316,9 @@ EPISODES = {
     "webshop-react": (b"0\nAction", b"1 1.0 1.0 0.0\n-------------\n"),
 }
 """Text logs, whose episodes follow each other in a frame of their own: what one begins with, what it ends with."""
-IDS = re.compile(rb'"(a-1|g-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|simple_\d|t|c-1|b0|w\d|o\d)"')
+IDS = re.compile(
+    rb'"(a-1|g-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|simple_\d|t|c-1|b-1|p-1|b0|w\d|o\d)"'
+)
 SEEN = re.compile(
     rb"(\[SEP\] Search|observation\":\"o|a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b|"
     rb"ladder|No function fits)"

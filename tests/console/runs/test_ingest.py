@@ -67,6 +67,13 @@ def test_a_known_file_imports_nothing_twice(imported):
     assert check(database_url()) == []
 
 
+def test_long_requests_in_a_history_of_aider_count_as_read(imported):
+    asked = "Bring the red cup of the upper shelf to the table by the window. " * 40
+    chats = (f"# aider chat started at 2025-03-01 10:00:{at}\n\n#### {asked}{at}  \n\nYes.\n\n" for at in range(10, 40))
+    (report,) = imported("history.md", "".join(chats).encode())
+    assert (report["rejected"], report["imported"]) == ([], 30)
+
+
 @pytest.mark.parametrize(
     ("name", "pack"),
     [

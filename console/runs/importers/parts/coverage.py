@@ -315,6 +315,9 @@ class _Source:
             place = hash(rest) & mask
             if bits[place >> 3] & (1 << (place & 7)):
                 return True
+        if line[0] in "#>" and (bare := line.lstrip("#> ")) and self._is_read(bare):
+            # Aider marks the lines of the user and its own lines like this.
+            return True
         if line[0] == "<" and (bare := _TAGS.sub("", line).strip()) != line:
             return not bare or self._is_read(bare)
         if line[0] != "{":
