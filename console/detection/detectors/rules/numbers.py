@@ -173,7 +173,8 @@ def number_repeated(evidence: Evidence) -> Finding | None:
         twice = [
             one for one in counts if said.count(figure_value(one.value)) == 1 < passed.count(figure_value(one.value))
         ]
-        if len(left) == 1 and len(twice) == 2 and len(stated) == 2:
+        is_sum = any(2 * figure_value(one.value) == each.number for one in twice for each in left)
+        if len(left) == 1 and len(twice) == 2 and len(stated) == 2 and not is_sum:
             names = " and ".join(f"`{one.name}`" for one in twice)
             line = broken(RequirementKind.AMOUNT, twice[0].name, left[0].quote, quote_action(evidence, twice[0].value))
             told = (
@@ -209,7 +210,9 @@ def _list_alike(value: str, evidence: Evidence) -> Iterator[Quote]:
     form = re.compile(rf"(?<![^\W_]){re.escape(parts[0])}(\d{{1,15}}){re.escape(parts[1])}(?![^\W_])")
     for place, step, whole, start in evidence.user_texts:
         for match in form.finditer(lowered(whole), start):
-            if own[0] != match[1] and (is_long or is_mistaken(float(own[0]), float(match[1]))):
+            # The next number can be asked for, as that of a next version.
+            is_other = is_long and abs(int(own[0]) - int(match[1])) > 1
+            if own[0] != match[1] and (is_other or is_mistaken(float(own[0]), float(match[1]))):
                 yield Quote(whole[match.start() : match.end()], *match.span(), place, step)
 
 

@@ -175,6 +175,8 @@ SEATS = (Step("", 'seats({"row": "C"})', "C10, C11, C12, C13"),)
         ("Book 2 nights for 3 adults.", "book", {"nights": 3, "adults": 3}, (), '"2"'),
         ("Book 2 nights for 3 adults.", "book", {"nights": 2, "adults": 2}, (), '"3"'),
         ("Book 2 nights for 3 adults.", "book", {"nights": 2, "adults": 3, "rooms": 2}, (), ""),
+        ("Seats for a family of 4 with 2 children.", "book", {"adults": 2, "children": 2}, (), ""),
+        ("Copy Budget Draft 2 as the next version.", "add", {"name": "Budget Draft 3"}, (), ""),
         ("Set the bath to 21 degrees.", "set_heat", {"celsius": 27}, (), '"21"'),
         ("Pay 20 euros to Sanne de Wit.", "pay", {"amount": 20, "name": "Joris de Wit"}, (), "Sanne de Wit"),
         ("Pay 20 euros to Sanne de Wit.", "pay", {"amount": 20, "name": "Sanne de Wit"}, (), ""),
