@@ -6,6 +6,8 @@ them. The picture is a function of the table `flow` alone.
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,8 +28,7 @@ from console.studies.analysis.parts import Analysis, ResultPart, charts, sentenc
 from console.studies.design import Design
 from console.studies.design.yaml_file import dump
 from console.studies.report import statements
-from console.studies.results.csv_files import factors_of
-from console.studies.results.csv_files import table as dictionary
+from console.studies.results import csv_files
 
 _TEMPLATE = "report.html.j2"
 
@@ -88,10 +89,10 @@ def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | 
             conditions=text_table(statements.condition_table(design)),
             parameters=dump(design),
             software=text_table(statements.software()),
-            dictionary=text_table(dictionary(factors_of(frames["decisions"]))),
+            dictionary=text_table(csv_files.table(csv_files.factors_of(frames["decisions"]))),
             style=Markup(asset("report.css")),
             script=Markup(asset("report.js")),
-            plotly=Markup(get_plotlyjs()),
+            plotly=b64encode(zlib.compress(get_plotlyjs().encode())).decode(),
         )
     )
 
@@ -107,8 +108,7 @@ def figures(analysis: Analysis, tables: Frames) -> Iterator[Figure]:
 
 
 def _section(analysis: Analysis, tables: Frames) -> dict[str, Any]:
-    parts = [(part, tables[part.table]) for part in analysis.parts]
-    grids = [(part, part.laid_out(frame)) for part, frame in parts]
+    grids = [(part, part.laid_out(tables[part.table])) for part in analysis.parts]
     return {
         "title": analysis.title,
         "lead": analysis.lead,
