@@ -115,7 +115,7 @@ def list_changed_arguments(pending: str, edited: str) -> list[tuple[str, str, st
     """
     before, after = _readable(pending), _readable(edited)
     if not before or [call.name for call in before] != [call.name for call in after]:
-        return [("", pending, edited)]
+        return [("", pending, edited)] if pending != edited else []
     rows = []
     for number, (old, new) in enumerate(zip(before, after, strict=True), start=1):
         was, now = dict(old.arguments or {}), dict(new.arguments or {})

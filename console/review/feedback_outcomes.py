@@ -148,6 +148,8 @@ def _following(session: Session, record: tables.Trajectory) -> tables.Trajectory
 
 def _state(session: Session, run: tables.Run, row: tables.Decision, following: tables.Trajectory | None) -> str:
     """Explain why the decision has no outcome to show; return an empty text if no such reason is known."""
+    if row.decision == DecisionKind.ESCALATE:
+        return _("Escalated to another reviewer.")
     if run.kind == RunKind.ARCHIVE:
         return _("This run is an archive of recorded trials. No agent reads your feedback.")
     if run.kind == RunKind.REPLAY:
@@ -155,8 +157,6 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
             "This run replays a log. The next trials were recorded before your decision, so your feedback cannot "
             "affect them."
         )
-    if run.kind == RunKind.GATE and row.decision == DecisionKind.ESCALATE:
-        return _("You escalated this item.")
     if run.kind == RunKind.GATE:
         if not row.delivered_ms:
             return _("The agent has not received your decision yet.")
@@ -168,8 +168,6 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
 
 
 def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
-    if row.decision == DecisionKind.ESCALATE:
-        return _("You escalated this item.")
     # Another reviewer of the item may have rejected the action.
     if row.decision == DecisionKind.APPROVE and item.reviews_required > 1:
         return _("You approved the action.") if row.delivered_ms else _("The agent has not received your decision yet.")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -95,9 +96,9 @@ async def body_of(request: Request) -> bytes:
     return body
 
 
-def utc_minute(at_ms: int) -> str:
-    """Format the time to the minute in UTC, as the reader's time zone is unknown."""
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d\u00a0%H:%M\u00a0UTC")
+def utc_minute(at_ms: int) -> Markup:
+    """Return the time to the minute in UTC, as the reader's time zone is unknown, as HTML that does not break."""
+    return Markup(f"<time>{datetime.fromtimestamp(at_ms / 1_000, UTC):%Y-%m-%d %H:%M} UTC</time>")
 
 
 @lru_cache(maxsize=1)

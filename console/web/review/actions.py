@@ -105,6 +105,7 @@ def flash_html() -> str:
     """Return the result of the last button press as HTML and delete it; return an empty text if there is none."""
     done, refusal = st.session_state.pop("done", None), st.session_state.pop("refusal", None)
     until_ms = st.session_state.pop("undo_until_ms", 0)
+    st.session_state["messages"] = st.session_state.get("messages", 0) + bool(done or refusal)
     if refusal:
         return problem_html(refusal)
     return done_html(done, undo_timer_html(until_ms - now_ms())) if done else ""
@@ -221,9 +222,8 @@ def decide(
 def _return_to_edit(claim: Claim) -> None:
     """Show the refusal beside the button, and focus the field in error, or the field that had the focus."""
     st.session_state["edit_refusal"] = st.session_state.pop("refusal")
-    # Each refusal moves the focus.
-    _item, earlier, _field = st.session_state.get("edit_refused", (0, 0, ""))
-    st.session_state["edit_refused"] = (claim.item_id, earlier + 1, drafts.find_field_in_error(claim))
+    st.session_state["messages"] = st.session_state.get("messages", 0) + 1
+    st.session_state["edit_refused"] = (claim.item_id, drafts.find_field_in_error(claim))
 
 
 def _answer(

@@ -142,11 +142,11 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     item = offer.item
     fields = drafts.field_keys(claim) if offer.editing else []
     remedies = edit_form.remedy_keys(claim) if offer.editing else {}
-    refused_item, count, in_error = st.session_state.get("edit_refused", (0, 0, ""))
+    refused_item, in_error = st.session_state.get("edit_refused", (0, ""))
     # With alternatives, the digits act at once, so no field gets the focus.
     focus = fields[0] if fields and not remedies else f"item:{alias(item)}"
     if fields and refused_item == item:
-        focus = f"{in_error or 'last-field'}!{count}"
+        focus = in_error or "last-field"
     hotkeys(
         _bindings(offer) | remedies | ({"f": fields[0]} if fields else {}),
         item_id=alias(item),
@@ -156,7 +156,8 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         choice_key=reasons_key(item) if offer.reasons else None,
         on_draft=drafts.save_draft,
         words_key=words_key(item) if offer.words and not offer.editing else None,
-        focus=focus,
+        # A new message draws the item again, which then has lost the focus.
+        focus=f"{focus}!{st.session_state.get('messages', 0)}",
         said=said,
     )
 

@@ -152,8 +152,7 @@ def _show_change(claim: Claim) -> None:
         edited = drafts.read_written_edit(claim)
         change = change_html(pending, edited)
         if edited == pending or not change:
-            no_change = _("No change: the edit has the same values as the pending action.")
-            show_html(f'<p class="ia-none">{plain(no_change)}</p>')
+            st.caption(_("No change: the edit has the same values as the pending action."))
             return
         show_html(change)
         st.session_state["compared"] = (claim.item_id, edited)

@@ -17,6 +17,7 @@ from console.web.run_picker import choose_run
 _ONLY = {"escalated": gettext_noop("Escalated"), "mine": gettext_noop("Claimed by you")}
 _LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
 _FILTERS = ("find", "detector", "environment", "only", "order")
+_HINT = gettext_noop("Find a task, action or reason")
 _ORDERS = {
     "urgent": gettext_noop("Most urgent first"),
     "oldest": gettext_noop("Oldest first"),
@@ -58,11 +59,12 @@ def select_filter(
     asked = {name: st.query_params.get_all(name) for name in _FILTERS}
     if not (many or any(asked.values())):
         return PendingFilter(), False
-    hint = _("Find a task, action or reason")
     text = st.text_input(
-        _("Find"), key="find", bind="query-params", placeholder=hint, label_visibility="collapsed", width=300
+        _("Find"), key="find", bind="query-params", placeholder=_(_HINT), label_visibility="collapsed", width=300
     )
-    on = sum(len(found) for name, found in asked.items() if name in _SEVERAL)
+    # Streamlit drops words that name no choice, such as those of another language.
+    known = set(map(_, _ONLY.values()))
+    on = sum(name != "only" or words in known for name in _SEVERAL for words in asked[name])
     words = _("Filters ({count} on)").format(count=digits(on)) if on else _("Filters")
     chosen: dict[str, tuple[str, ...]] = {}
     with st.popover(words, key="ia-filters"):

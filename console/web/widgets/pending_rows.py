@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from console.language import _, digits, gettext_noop, ngettext
@@ -53,7 +53,7 @@ def show_pending_rows(
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
-        unread = _rows(waiting.unread, look, _("Not covered by the budget"))
+        unread = _rows(waiting.unread, replace(look, grouped=False), _("Not covered by the budget"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_budget_end(waiting))}</p>',
             f'<div class="ia-unread">{unread}</div>',
@@ -66,14 +66,13 @@ def show_pending_rows(
 
 
 def _budget_end(waiting: PendingItems) -> str:
-    if waiting.hidden:
-        words = _("The budget does not cover {count} of the items that match the filters.")
-        return words.format(count=digits(waiting.beyond))
     words = ngettext(
         "The budget ends here: {count} more item cannot be inspected.",
         "The budget ends here: {count} more items cannot be inspected.",
         waiting.beyond,
     )
+    if waiting.hidden:
+        words = _("The budget does not cover {count} of the items that match the filters.")
     return words.format(count=digits(waiting.beyond))
 
 

@@ -24,7 +24,7 @@ def budget_meter_html(cap: int | None, used: int, words: str = "", *, label: str
     """
     name = f"{plain(label)}: " if label else ""
     if cap is None:
-        words = plain(_("inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
+        words = plain(_("Inspections used: {used}, no limit")).format(used=f"<b>{digits(used)}</b>")
         return f'<span class="ia-meter ia-unlimited"><span>{name}{words}</span></span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)

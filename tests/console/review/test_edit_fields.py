@@ -56,6 +56,7 @@ def test_the_changes_name_each_argument_and_its_call():
     assert list_changed_arguments(SEVERAL, edited) == [("send_mail 2, to", "ann", "bob")]
     assert list_changed_arguments("click[red]", "click[blue]") == [("", "click[red]", "click[blue]")]
     assert list_changed_arguments(COMPACT, COMPACT) == []
+    assert list_changed_arguments("click[red]", "click[red]") == []
 
 
 def test_word_changes_give_both_texts_again():

@@ -275,7 +275,7 @@ function announce(state) {
   setTimeout(() => (state.said.textContent = state.data.said), 50)
 }
 
-// Each refusal of an edit has a number after "!", so that it moves the focus again; `last-field` is the field left last.
+// The number of messages follows "!", so that each message moves the focus again; `last-field` is the field left last.
 function focusSoon(state, wanted) {
   const name = wanted.startsWith("last-field") ? state.lastField ?? state.data.field_keys[0] : wanted.split("!")[0]
   const item = name.startsWith("item:") ? name.slice(5) : null

@@ -284,7 +284,7 @@ def browser_with(token=None):
 
 def rows(page):
     """What each row of the page says, without its tags."""
-    found = re.findall(r"<li>(.*?)<form", page, re.DOTALL)
+    found = re.findall(r"<li>(.*?)<form", re.sub("</?time>", "", page), re.DOTALL)
     return [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in found]
 
 

@@ -7,6 +7,7 @@ from sqlmodel import update
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
+from console.detection import batch
 from console.gate import Gate
 from console.review import access, inbox
 from console.review.pending_items import list_pending_items
@@ -114,6 +115,21 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "The filters hide all pending items (4)." in words(at)
     at.button(key="show-all").click().run()
     assert "number 0" in words(at)
+
+
+def test_grouped_by_run_the_items_beyond_the_budget_name_their_run(open_page, words, kettles, tmp_path):
+    ingest.import_file(write_log(tmp_path / "pots.jsonl", purchase(9, wrong=True)), "pots", "auto", lambda _: None)
+    batch.detect("pots", ["rules"])
+    drawn = words(open_page("inbox", grouped="true"))
+    assert "<h2>pots</h2>" in drawn
+    assert "kettles · trial 0" in drawn.partition('class="ia-unread"')[2]
+    assert "kettles · trial 0" not in drawn.partition('class="ia-unread"')[0]
+
+
+def test_a_filter_that_the_address_names_wrongly_is_not_counted(open_page, kettles):
+    for address, label in (("nonsense", "Filters"), ("Claimed by you", "Filters (1 on)")):
+        at = open_page("inbox", only=address)
+        assert label in [one.proto.popover.label for one in at.get("popover")]
 
 
 def test_items_of_a_stopped_run_are_not_offered_and_the_pages_say_so(open_page, words, kettles):

@@ -140,7 +140,7 @@ def test_an_escalated_item_whose_agent_gave_up_is_not_said_to_wait(open_page, da
     assert "agent stopped waiting" in words(at.run())
     assert "not run yet" not in words(at)
     at = open_page("answers", run="support", role="reviewer")
-    assert "You escalated this item." in words(at)
+    assert "Escalated to another reviewer." in words(at)
     assert "has not received" not in words(at)
 
 

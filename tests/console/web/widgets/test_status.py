@@ -14,7 +14,7 @@ from console.web.widgets.status import age, budget_meter_html, time_left, waiter
         (50, 50, "50 of 50 inspections used, 0 left", "ia-spent"),
         (0, 0, "0 of 0 inspections used, 0 left", "ia-spent"),
         (10, 12, "12 of 10 inspections used, 0 left", "ia-spent"),
-        (None, 1200, "inspections used: 1,200, no limit", "ia-unlimited"),
+        (None, 1200, "Inspections used: 1,200, no limit", "ia-unlimited"),
     ],
 )
 def test_it_says_what_is_used_and_left(parse, cap, used, words, state):
