@@ -98,7 +98,8 @@ async def body_of(request: Request) -> bytes:
 
 def utc_minute(at_ms: int) -> Markup:
     """Return the time to the minute in UTC, as the reader's time zone is unknown, as HTML that does not break."""
-    return Markup(f"<time>{datetime.fromtimestamp(at_ms / 1_000, UTC):%Y-%m-%d %H:%M} UTC</time>")
+    minute = datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Markup("<time>{}</time>").format(minute)
 
 
 @lru_cache(maxsize=1)

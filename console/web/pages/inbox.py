@@ -134,8 +134,7 @@ def show_tour() -> None:
         return
     with st.container(key="ia-tour"):
         show_guide("inbox", _("A one-minute tour"))
-        done = {"tour_done": True}
-        st.button(_("Close tour"), key="tour-done", on_click=st.session_state.update, args=(done,))
+        st.button(_("Close tour"), key="tour-done", on_click=st.session_state.update, args=({"tour_done": True},))
 
 
 def show_budgets(session: Session, found: Sequence[tables.Run], listed: Collection[tuple[int, int]]) -> None:
