@@ -85,7 +85,7 @@ def import_logs(
     choice = ImportChoice(accept_partial, is_dry=dry_run, is_whole=whole, has_secrets=keep_secrets)
     reports = [report for path in _files(paths) for report in _import_one(path, run or "", format, choice)]
     inside = [child for path in paths if path.is_dir() for child in _list_inside(path)]
-    ignored = [str(child) for child in inside if is_document(child.name)]
+    ignored = [str(child) for child in inside if is_document(child.as_posix())]
     if dry_run or run is None:
         _show_reports(reports, ignored, as_json)
         return
@@ -237,7 +237,7 @@ def undo(
 def _files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            inside = [child for child in _list_inside(path) if not is_document(child.name)]
+            inside = [child for child in _list_inside(path) if not is_document(child.as_posix())]
             # The events of a conversation that has a file for each event are one log.
             yield from sorted({one.parent if is_event_file(one) else one for one in inside}) or [path]
         else:

@@ -233,6 +233,8 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
     account = [(True, f"  {report.coverage.summary()}")] if report.coverage else []
     account += [(True, f"  Not complete: {report.fault}")] if report.fault else []
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
+    if report.unasked:
+        lost.append((True, f"  {counted(report.unasked, 'trajectory')} without the user's request: not in this log"))
     decided = [(True, f"  {counted(report.decisions, 'imported decision')}")] if report.decisions else []
     masked = f"  {counted(report.secrets, 'secret')} masked (keys, tokens, passwords); --keep-secrets leaves them"
     decided += [(True, masked)] if report.secrets else []

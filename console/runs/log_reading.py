@@ -31,7 +31,7 @@ _CALLING = frozenset(ascii_letters) - frozenset("tTr")
 _GUESSED_SHARE = 0.5
 """Minimum explained share of a reading if the file lacks the marks of the format."""
 _IN_MEMORY = 24 * 2**20
-_UNTOLD = ("notes", "environments", "coverage", "touched")
+_UNTOLD = ("notes", "environments", "coverage", "touched", "unasked")
 _TOO_DEEP = "The JSON is nested too deeply. Flatten the JSON, or leave out parts that reviewers do not need."
 
 
@@ -65,6 +65,8 @@ class FileReport:
     """The patterns of critical actions that the import added to the run."""
     documents: list[str] = field(default_factory=list)
     """The documents, such as a README, beside this log in its archive."""
+    unasked: int = 0
+    """Number of trajectories without a request, which their log does not contain."""
     secrets: int = 0
     """Number of places with a masked key, token or password."""
     fault: str = ""
@@ -263,6 +265,7 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
     """Count the record in the report; keep its pictures and decisions for the transaction."""
     report, steps = spool.report, record.trajectory.steps
     report.trajectories += 1
+    report.unasked += not record.trajectory.instruction
     report.secrets = spool.masker.masked if spool.masker else 0
     has_extra, pictures, plain = False, len(record.trajectory.pictures), 0
     for step in steps:

@@ -22,7 +22,7 @@ EARLIER_REQUESTS = "The user's earlier requests in this session:"
 _NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
 ARGUMENT_NAMES = (
     *("arguments", "args", "input", "parameters", "kwargs", "params", "payload", "tool_input", "action_input"),
-    *("toolInput", "rawInput"),
+    *("toolInput", "rawInput", "tool_kwargs"),
 )
 """The fields for a call's arguments in all dialects."""
 

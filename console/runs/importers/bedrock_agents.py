@@ -53,8 +53,6 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if said and not any(turn.role == AGENT and turn.text for turn in turns):
             turns.append(Turn(AGENT, said, number=len(parts)))
         extra = collect_fields(next((one.value for one in parts if one.value.get("agentId")), {}), *_FACTS)
-        if prompts := list(dict.fromkeys(text for one in parts for text in _printed(one.value))):
-            extra["prompts"] = prompts
         yield entry_of(intake, list(join_thoughts(turns)), session or None, _result(parts), extra=extra)
 
 
@@ -93,14 +91,6 @@ def _turns(record: Record, number: int, intake: Intake) -> Iterator[Turn]:
             yield Turn(AGENT, thought=word(plain_object(step.get("event")).get("text")), **known)
         elif kind in _KINDS and not (kind == "guardrailTrace" and step.get("action") == "NONE"):
             intake.leave_out(f"step of type {kind}")
-
-
-def _printed(part: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the messages of prompts that Bedrock wrote as Java prints them; their calls and results stand in steps."""
-    for step in map(plain_object, _step(part).values()):
-        prompt = plain_object(unpack_json(plain_object(step.get("modelInvocationInput")).get("text")))
-        contents = (plain_object(one).get("content") for one in plain_list(prompt.get("messages")))
-        yield from (one for one in contents if isinstance(one, str) and one)
 
 
 def _asked(given: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,37 @@ from console.runs.importers.parts.conversation import (
     restore_export,
 )
 from console.runs.importers.parts.intake import Intake, as_text, collect_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import BASES, json_records, objects, outlines, read_required_list
+from console.runs.importers.parts.json_records import (
+    BASES,
+    Record,
+    group_records,
+    json_records,
+    objects,
+    outlines,
+    read_required_list,
+)
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, list_doubts, number_of, read_result, trial_of
 from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 
 _IDS = ("id", "task_id", "instance_id", "custom_id", "conversation_id", "thread_id", "session_id")
+_SESSION_IDS = ("session_id", "sessionId", "conversation_id", "thread_id")
+_SAID = frozenset({"content", "data", "parts", "blocks", "items", "_content"})
+_BEGINNING = ("system", "developer", "user", "human", "model")
 _LISTS = ("messages", "items", "history", "conversation", "contents", "events")
 _TOOLS = ("tools", "functions")
 _EXPORTED = ("opening", "outcome")
 """Further record fields in the console's own exports."""
 _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
-_INNER = ("request", "values", "body", "result", "message", "llm_context")
+_INNER = ("request", "values", "body", "result", "message", "llm_context", "run_data")
 """Names of fields with inner fields that count as the record's fields, unless the record has the same field."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 _ANSWER = frozenset({"type", "role", "content"})
 """The fields of a record that is itself the agent's message."""
 
+_AS_TEXT = "tool-call"
+"""The role of a message whose calls are Python literals, in the prompts of smolagents."""
 _ITEM = re.compile(r"^(?:message|reasoning)$|_call$|_call_output$|^tool_(?:use|result)$")
 
 
@@ -49,7 +63,7 @@ def conversations(
 ) -> Iterator[Entry]:
     """Yield the conversations of a file, one per record; raise UnreadableFile if a record has no messages."""
     scaled = _scaled(path, marks)
-    for record in json_records(path, progress, *marks):
+    for record in _conversations(json_records(path, progress, *marks), path):
         intake = Intake(path, record.line, name)
         fields = _without_state(plain_object(record.value))
         result = read_result(fields, scaled)
@@ -59,6 +73,13 @@ def conversations(
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
+            )
+        if first := messages[0].get("message_id"):
+            intake.leave_out(f"beginning of the session (its first message has number {first})")
+        if any(message.get("role") == _AS_TEXT for message in messages):
+            raise intake.refusal(
+                "These are prompts of smolagents, with calls as text. Write the steps of agent.memory.get_full_steps() "
+                "as JSON, then import that file."
             )
         named, own = fields.get("environment"), _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
         own |= _ANSWER if fields.get("role") == AGENT else frozenset()
@@ -80,12 +101,70 @@ def conversations(
         yield restore_export(entry, told)
 
 
+def _conversations(records: Iterator[Record], path: Path) -> Iterator[Record]:
+    """Yield the records; join the messages of a file with one message per line, and split stores of conversations."""
+    first = next(records, None)
+    if first is None:
+        return
+    records = chain([first], records)
+    if _speaker_of(first.value) in _BEGINNING:
+        for _, said in group_records(_by_session(records, first.value), path):
+            yield Record(said[0].line, [one.value for one in said])
+        return
+    for record in records:
+        sessions = [plain_object(one).get("runs") for one in plain_list(record.value)]
+        fields = plain_object(record.value)
+        stored = plain_object(plain_object(fields.get("chat_store", fields)).get("store"))
+        runs = [run for one in sessions for run in plain_list(one)] or [one for one in stored.values() if one]
+        yield from (Record(record.line, run) for run in runs) if runs else [record]
+
+
+def _speaker_of(value: object) -> str:
+    """Return the role of a record that is itself a message, else ""."""
+    held = plain_object(value)
+    if "message_id" in held:
+        held = plain_object(held.get("message"))
+    told = next((held[name] for name in ("role", "_role") if name in held), None)
+    if told is None and any(held.get(name) for name in _LISTS):
+        return ""
+    further = (plain_object(held.get("content")).get("role"), held.get("type"))
+    return next(filter(None, map(word, (told, *further))), "").lower() if _SAID & held.keys() else ""
+
+
+def _by_session(records: Iterator[Record], first: object) -> Iterator[tuple[str, int, Any]]:
+    """Yield (session, line, message); a repeated policy, or the number 0 of Strands, begins a further session."""
+    place = 0
+    for record in records:
+        fields = plain_object(record.value)
+        place += fields.get("message_id") == 0 or (fields.get("role") == SYSTEM and record.value == first)
+        named = next((fields[name] for name in _SESSION_IDS if isinstance(fields.get(name), str)), "")
+        yield f"{named}/{place}", record.line, record.value
+
+
 def _without_state(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the input and the items of a stored `RunState` of the Agents SDK as an exchange; keep other records."""
+    """Return the messages of a stored team of AutoGen or `RunState` of the Agents SDK; keep other records."""
+    if isinstance(team := fields.get("agent_states"), dict):
+        return {"messages": [*_team_messages(team)]}
     if not {"original_input", "generated_items"} <= fields.keys():
         return fields
     items = [plain_object(one).get("raw_item", one) for one in plain_list(fields["generated_items"])]
     return {"input": fields["original_input"], "output": items} | collect_fields(fields, "conversation_id", "max_turns")
+
+
+def _team_messages(team: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the thread of a team, and the messages of its agents with a call that the thread does not have yet."""
+    states = [plain_object(one) for one in team.values()]
+    threads = (plain_list(one.get("message_thread")) for one in states)
+    thread = next(filter(None, threads), list[Any]())
+    yield from thread
+    parts = (part for one in thread for part in plain_list(plain_object(one).get("content")))
+    known = {plain_object(part).get("id") for part in parts}
+    for state in states:
+        context = plain_object(plain_object(state.get("agent_state")).get("llm_context"))
+        for message in map(plain_object, plain_list(context.get("messages"))):
+            calls = [one for one in map(plain_object, plain_list(message.get("content"))) if "arguments" in one]
+            if any(one.get("id") not in known for one in calls):
+                yield message
 
 
 def _scaled(path: Path, marks: tuple[tuple[str, ...], ...]) -> frozenset[str]:
@@ -220,6 +299,8 @@ LANGCHAIN = _importer(
     "langchain-messages",
     "LangChain and LangGraph messages",
     ((".messages[].type",), ("[].type",), (".messages[].lc",), ("[].lc",), (".values.messages[].type",)),
+    # A message per line.
+    ((".type", ".content"), (".type", ".data.content")),
     words=_LANGCHAIN_TYPES,
 )
 RESPONSES = _importer(
@@ -239,6 +320,15 @@ OPENAI = _importer(
         *((".contents[].parts",), (".events[].content.parts",)),
         # AutoGen's messages, and the saved state of an agent.
         (".llm_context.messages[].type",),
+        (".agent_states", ".version"),
+        # The stores of LlamaIndex and Agno, and messages of Haystack's older versions.
+        *((".store", ".class_name"), (".chat_store.store", ".class_name")),
+        *((".run_data.messages[].role",), ("[].runs[].messages[].role",)),
+        *(("[]._role", "[]._content"), (".messages[]._role",)),
+        # A message per line, also of a session of Strands or events of Google's ADK.
+        (".message.role", ".message_id"),
+        *((".role", f".{said}") for said in ("content", "parts", "blocks", "items")),
+        *(("._role", "._content"), (".content.parts", ".author"), ("[].content.parts", "[].author")),
         *((".messages[].source", ".messages[].models_usage"), ("[].source", "[].models_usage")),
     ),
     written=WrittenCalls(

@@ -164,3 +164,32 @@ def test_the_documents_of_a_folder_are_named_with_their_number(tmp_path, capsys)
     assert str(folder / "session.md") in told
     assert run_command(["trajectory", "import", str(folder), "--dry-run", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["ignored"]) == 3
+
+
+def test_the_messages_of_a_strands_session_are_read_in_the_order_of_their_numbers(tmp_path, capsys):
+    said = [("user", [{"text": "Cancel the orders"}])]
+    for number in range(6):
+        use = {"toolUse": {"toolUseId": f"t{number}", "name": "cancel", "input": {"order": number}}}
+        back = {"toolResult": {"toolUseId": f"t{number}", "content": [{"text": f"ok {number}"}]}}
+        said += [("assistant", [use]), ("user", [back])]
+    folder = tmp_path / "logs" / "session_s1" / "agents" / "agent_shop" / "messages"
+    folder.mkdir(parents=True)
+    (folder.parent / "agent.json").write_text('{"agent_id": "shop", "state": {}}')
+    (folder.parents[2] / "session.json").write_text('{"session_id": "s1", "session_type": "AGENT"}')
+    for number, (role, parts) in enumerate(said):
+        message = {"message": {"role": role, "content": parts}, "message_id": number, "redact_message": None}
+        (folder / f"message_{number}.json").write_text(json.dumps(message, indent=2))
+    assert run_command(["trajectory", "import", str(tmp_path / "logs"), "--run", "r", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["format"], one["trajectories"], one["calls"]) for one in told["files"]] == [("openai-messages", 1, 6)]
+    assert len(told["ignored"]) == 2
+    assert run_command(["trajectory", "show", "1", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [step["observation"] for step in steps] == [f"ok {number}" for number in range(6)]
+
+
+def test_an_import_says_that_a_log_does_not_contain_the_request(tmp_path, capsys):
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"messages": [{"role": "assistant", "content": "Done."}]}))
+    assert run_command(["trajectory", "import", str(log), "--run", "r"]) == 0
+    assert "1 trajectory without the user's request: not in this log" in capsys.readouterr().out

@@ -8,7 +8,7 @@ This module reads the source a second time, as plain JSON or text lines, without
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from console.errors import UnreadableFile
 from console.language import WERE, counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import WHOLE, Explained
-from console.runs.importers.parts.plain_values import plain_values
+from console.runs.importers.parts.plain_values import leaf_texts, plain_values, printed_texts
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
 LONG = 24
@@ -315,6 +315,8 @@ class _Source:
             place = hash(rest) & mask
             if bits[place >> 3] & (1 << (place & 7)):
                 return True
+        if printed := printed_texts(line):
+            return (all if " " in printed[0] else any)(map(self._is_read, printed))
         if line[0] in "#>" and (bare := line.lstrip("#> ")) and self._is_read(bare):
             # Aider marks the lines of the user and its own lines like this.
             return True
@@ -326,7 +328,7 @@ class _Source:
             held = orjson.loads(line)
         except orjson.JSONDecodeError:
             return False
-        texts = [*_texts(held)]
+        texts = [*leaf_texts(held)]
         return bool(texts) and all(bits[(p := hash(one.strip()) & mask) >> 3] & (1 << (p & 7)) for one in texts)
 
     def finish(self) -> Coverage:
@@ -342,17 +344,6 @@ class _Source:
         self.coverage.unread = sorted(found, key=lambda one: (not one.is_message, -one.chars, one.path))
         self.coverage.calls = self.calls.told()
         return self.coverage
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
 
 
 @dataclass(slots=True)

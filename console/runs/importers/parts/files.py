@@ -181,7 +181,9 @@ _DOCUMENT = re.compile(
     r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|base_state\.json|"
     r".*\.(?:md|rst|png|jpe?g|gif|webp|svg|ico|pdf|css)"
 )
-_EVENT_FILE = re.compile(r"event-\d+\b.*\.json")
+_ABOUT_SESSION = re.compile(r"session_[^/]*/(?:session|agents/agent_[^/]*/agent|multi_agents/.*)\.json\Z")
+"""The files of Strands beside the messages of a session."""
+_EVENT_FILE = re.compile(r"(?:event-|message_)\d+\b.*\.json")
 _TOLD = ("messages", "conversations", "trajectory", "traj", "history")
 _AS_TEXT = re.compile(rf'"(?:{"|".join(_TOLD)})"\s*:\s*"\s*\[\s*\{{\s*\\"'.encode())
 """A conversation that is a JSON text in a record."""
@@ -240,12 +242,12 @@ def _joined_events(files: Iterable[tuple[str, Path]], folder: Path) -> Iterator[
         else:
             yield label, path
     for number, (parent, events) in enumerate(conversations.items()):
-        own = parent.parent if parent.name == "events" else parent
+        own = parent.parent if parent.name in ("events", "messages") else parent
         place = folder / f"{own.name}-{number}.jsonl" if number else folder / f"{own.name}.jsonl"
         with place.open("wb") as out:
-            for _, path in sorted(events, key=lambda event: event[1].name):
+            for _, path in sorted(events, key=lambda event: (len(event[1].name), event[1].name)):
                 out.write(path.read_bytes().replace(b"\n", b" ") + b"\n")
-        yield events[0][0].rpartition("/event-")[0] or events[0][0], place
+        yield events[0][0].rpartition("/")[0] or events[0][0], place
 
 
 def _beginning(path: Path, size: int = _TAR_AT + 8) -> bytes:
@@ -306,7 +308,7 @@ def _untar(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def is_document(name: str) -> bool:
     """Return whether a file in a folder or archive only describes the logs beside it, such as a README."""
-    return _DOCUMENT.fullmatch(PurePosixPath(name).name) is not None
+    return bool(_DOCUMENT.fullmatch(PurePosixPath(name).name) or _ABOUT_SESSION.search(name))
 
 
 def _is_shown(name: str) -> bool:

@@ -51,7 +51,7 @@ _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text",
 _BESIDE = ("reasoning_content", "reasoning", "thinking", "tool_plan", "thought")
 """Fields of a message with the agent's thought, beside its content."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
-_RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text", "run")
+_RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text", "run", "blocks")
 _ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _ANSWERING = re.compile(r"_call$")
 _GIVEN_BACK = ("output", "outputs", "result", "results", "error")
@@ -63,7 +63,8 @@ _BY = "the user of the session"
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
 """The fields and roles of most messages; they are equal in all dialects, so the code reads them directly."""
 _SAYING = frozenset(
-    {"content", "parts", "blocks", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
+    {"content", "parts", "blocks", "items", "refusal", "audio", "toolInvocations"}
+    | {"reasoning_content", "reasoning", "thinking"}
 )
 _NO_NAME = "A call has no name. Add its tool's name, or remove the call."
 
@@ -99,6 +100,9 @@ def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[
 def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     """Yield the turns of one message: its results, its text and its calls."""
     message = _unwrapped(message)
+    if message.get("partial") is True:
+        intake.leave_out("partial message, which a later message repeats")
+        return
     kind = message.get("type")
     if message.get("object") == "response" and "role" not in message:
         for item in plain_list(message.get("output")):
@@ -213,7 +217,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
 
 
 def _content(message: Part) -> object:
-    return next((message[key] for key in ("content", "parts", "blocks") if key in message), None)
+    return next((message[key] for key in ("content", "parts", "blocks", "items") if key in message), None)
 
 
 def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
@@ -224,11 +228,10 @@ def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
 
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
-    lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
+    lists = (message.get(key) for key in ("tool_messages", "parts", "content", "items"))
     held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
-    results: list[Part] = [
-        one for one in held if isinstance(one, dict) and ("role" in one or is_result(add_part_type(one)))
-    ]
+    typed = (one if "role" in one else add_part_type(one) for one in held if isinstance(one, dict))
+    results = [one for one in typed if "role" in one or is_result(one)]
     for result in results or [message]:
         turn = result_turn(result, intake, own_id=True)
         by_user = (result.get("requestor") or message.get("requestor")) == "user"
@@ -329,7 +332,7 @@ def _read_part(part: Part, into: _Parts) -> None:
 
 def _read_thought(part: Part, into: _Parts) -> None:
     summary = part.get("summary")
-    told = (part.get(name) for name in ("thinking", "reasoning", "reasoningText", "text", "content"))
+    told = (part.get(name) for name in ("thinking", "reasoning", "reasoningText", "reasoning_text", "text", "content"))
     for held in (*told, summary):
         held = held.get("text") if isinstance(held, dict) else held
         if isinstance(held, str) and held:
@@ -359,6 +362,11 @@ def _is_chat(kind: str) -> bool:
 
 
 def _unwrapped(message: Part) -> Part:
+    if isinstance(message.get("message"), dict) and "message_id" in message:
+        return plain_object(message.get("redact_message")) or plain_object(message["message"])
+    if "_role" in message:
+        # Older versions of Haystack.
+        return {name.removeprefix("_"): value for name, value in message.items()}
     if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
         path = message.get("id")
         name = path[-1] if isinstance(path, list) and path else ""

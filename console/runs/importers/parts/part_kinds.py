@@ -14,12 +14,14 @@ Part = Mapping[str, Any]
 HELD = (
     *("functionCall", "function_call", "functionResponse", "function_response"),
     *("toolUse", "toolResult", "inlineData", "inline_data", "image", "reasoningContent"),
+    *("tool_call", "tool_call_result", "reasoning"),
 )
 """The kind of a part by its only field, for dialects whose parts have no type."""
 CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "toolUseID", "source_call_id")
+_TYPES = ("type", "block_type", "content_type")
 _CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call|program)$")
 _RESULT_TYPE = re.compile(
-    r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return|(?:program|search)_output)$"
+    r"(?:(?:tool|function)_?(?:call_?)?result|tool_?call_?response|call_?output|function_?response|tool_return|(?:program|search)_output)$"
 )
 GIVEN = ("output", "outputs", "result", "results", "errorText")
 _AI_SDK = ("tool-", "dynamic-tool")
@@ -27,12 +29,15 @@ _AI_SDK = ("tool-", "dynamic-tool")
 
 def call_id(holder: Part) -> str:
     """Return the id of the call that an object refers to, or "" if the object has no call id."""
-    return next((read_id(holder[key]) for key in CALL_IDS if holder.get(key) is not None), "")
+    # LlamaIndex and Haystack write the id in an object of the result.
+    holders = (holder, plain_object(holder.get("additional_kwargs")))
+    named = (read_id(one[key]) for one in holders for key in CALL_IDS if one.get(key) is not None)
+    return next(named, read_id(plain_object(holder.get("origin")).get("id")))
 
 
 def add_part_type(part: Part) -> Part:
     """Return the part with its type, derived from its only field if necessary; convert the AI SDK's parts to calls."""
-    kind = part.get("type", part.get("block_type"))
+    kind = next((part[name] for name in _TYPES if name in part), None)
     if kind == "tool-invocation":
         return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
     is_known = is_call(part) or is_result(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,30 @@ def _base(path: Path, head: bytes) -> str:
     known = outlines(path) if bases else ()
     found = (one for paths in known for one in bases if any(told.startswith(f"{one}.") for told in paths))
     return next(found, "")
+
+
+def leaf_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from leaf_texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from leaf_texts(one)
+
+
+_PRINTED = re.compile(r"\[\{\w+=|, \w+=\w+\}\]\Z")
+_BETWEEN = re.compile(r"[\[{]+\w+=|\}*, \{?\w+=[\[{]?|[\]}]+")
+
+
+def printed_texts(line: str) -> list[str]:
+    """Return the texts of a message that Java prints as a list of maps, such as `[{text=Pay, type=text}]`, or [].
+
+    If some texts have several words, return only these.
+    """
+    if line[:2] != "[{" and line[-2:] != "}]":
+        return []
+    pieces = [one.strip() for one in _BETWEEN.split(line)] if _PRINTED.search(line) else []
+    return [one for one in pieces if " " in one] or [one for one in pieces if one]

@@ -1127,7 +1127,7 @@ MORE = {
     "openai: names that are null": Probe("openai-messages", lines(asked(calls(function(None)))), []),
     "openai: a call whose function is missing": Probe("openai-messages", lines(asked(calls({"id": "c", "type": "function"}))), []),
     "openai: calls that are no list": Probe("openai-messages", lines(asked({"role": "assistant", "tool_calls": {"id": "c", "function": {"name": "pay"}}})), []),
-    "openai: one message a line": Probe("openai-messages", lines({"role": "user", "content": "Go"}, calls(function("pay")), tool("paid")), []),
+    "openai: one message a line": Probe("openai-messages", lines({"role": "user", "content": "Go"}, calls(function("pay")), tool("paid")), ["pay"], ["paid"]),
     "openai: the function of another time": Probe(
         "openai-messages",
         lines(asked({"role": "assistant", "content": "", "function_call": {"name": "pay", "arguments": '{"n":1}'}}, {"role": "function", "name": "pay", "content": "paid"})),

@@ -1008,6 +1008,42 @@ def _bedrock_agents() -> Sample:
     )
 
 
+def _smolagents() -> Sample:
+    def used(number: int, *calls: dict, **more: Any) -> dict:
+        known = {"step_number": number, "timing": {"start_time": 1.0}, "tool_calls": list(calls), "error": None}
+        return (
+            known | {"model_output": "", "observations": None, "action_output": None, "is_final_answer": False} | more
+        )
+
+    def call(name: str, given: Any) -> dict:
+        return {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": given}}
+
+    prompt = [
+        {"role": "system", "content": [{"type": "text", "text": "Be exact."}]},
+        {"role": "user", "content": "Pay"},
+    ]
+    error = {"type": "AgentExecutionError", "message": "No money"}
+    steps = [
+        {"task": "Pay", "task_images": None},
+        {"plan": "1. Pay", "model_input_messages": prompt},
+        used(1, call("pay", {"n": 1}), call("note", "paid"), model_output="Both.", observations="paid\nnoted"),
+        used(2, call("python_interpreter", "pay(2)"), error=error),
+        {"task": "And now?", "task_images": [PNG]},
+        used(3, call("final_answer", {"answer": "Paid."}), action_output="Paid.", is_final_answer=True),
+        {"output": "Paid."},
+    ]
+    nameless = [steps[0], used(1, {"function": {"arguments": {}}})]
+    return Sample(
+        lines(steps),
+        [["", 'pay({"n":1})', "note(paid)", 'python_interpreter({"input":"pay(2)"})', say("Paid.")]],
+        [None],
+        lines(steps, nameless),
+        2,
+        "A call has no name",
+        {"list task_images of pictures": 1},
+    )
+
+
 def _openai() -> Sample:
     call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
@@ -1172,6 +1208,7 @@ SAMPLES = {
     "tau-bench": _tau2(),
     "agentdojo": _agentdojo(),
     "pydantic-ai": _pydantic_ai(),
+    "smolagents": _smolagents(),
     "bedrock-agents": _bedrock_agents(),
     "browser-use": _browser_use(),
     "atif": _atif(),

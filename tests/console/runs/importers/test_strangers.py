@@ -4,6 +4,7 @@
 import orjson
 import pytest
 
+from console.errors import UnreadableFile
 from console.runs.importers.parts.files import plain_files
 from console.runs.log_reading import read_file
 from console.trajectory import from_json
@@ -352,3 +353,164 @@ def test_the_prompts_of_browser_use_hold_the_task_and_the_pages(read):
     assert (one.instruction, calls(one), report.left_out) == ("Bestellung 9 stornieren", CANCEL, {})
     assert page in one.opening
     assert one.steps[0].observation == f"ok\nPage: Shop https://shop.example\n{page}"
+
+
+def test_a_stored_team_of_autogen_holds_its_thread_and_the_call_that_was_cut_off(read):
+    call = {"id": "c1", "name": "cancel", "arguments": GIVEN}
+    asked = {"content": "Bestellung 9 stornieren", "source": "user", "type": "TextMessage", "models_usage": None}
+    context = [{**asked, "type": "UserMessage"}, {"content": [call], "source": "shop", "type": "AssistantMessage"}]
+    agent = {"type": "ChatAgentContainerState", "agent_state": {"llm_context": {"messages": context}}}
+    manager = {"type": "RoundRobinManagerState", "message_thread": [asked]}
+    team = {"type": "TeamState", "version": "1.0.0", "agent_states": {"shop": agent, "Manager": manager}}
+    _, (one,) = read(team)
+    assert (one.instruction, calls(one)) == ("Bestellung 9 stornieren", CANCEL)
+    done = {"source": "shop", "type": "ToolCallRequestEvent", "content": [call]}
+    manager["message_thread"] = [asked, done, {**done, "type": "TextMessage", "content": "Storniert."}]
+    _, (one,) = read(team)
+    assert [step.action for step in one.steps] == ['cancel({"order":9})', 'respond({"content":"Storniert."})']
+
+
+def test_prompts_of_smolagents_are_refused_with_the_file_to_bring(read):
+    called = "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'cancel', 'arguments': {}}}]"
+    told = [ASKED, {"role": "assistant", "content": "So."}, {"role": "tool-call", "content": called}]
+    with pytest.raises(UnreadableFile, match=r"Write the steps of agent\.memory\.get_full_steps"):
+        read(told)
+
+
+def test_the_prompts_that_bedrock_prints_as_java_does_are_accounted_for(read):
+    said = "Bitte die Bestellung 9 stornieren.\nDas eilt sehr, denn sie wird heute verschickt."
+    thought = "I cancel the order with the number nine."
+    use = {"role": "assistant", "content": f"[{{text={thought}, type=text}}, {{input={{order=9}}, name=shop__cancel}}]"}
+    told = {"role": "user", "content": f"[{{text={said}, type=text}}]"}
+
+    def part(**step):
+        return {"agentId": "A1", "sessionId": "b-1", "trace": {"orchestrationTrace": step}}
+
+    def prompt(*messages):
+        return {"text": orjson.dumps({"system": "Be exact.", "messages": messages}).decode()}
+
+    call = {"function": "cancel", "parameters": [{"name": "order", "type": "integer", "value": "9"}]}
+    records = [part(modelInvocationInput=prompt(told)), part(rationale={"text": thought})]
+    records += [part(invocationInput={"actionGroupInvocationInput": call})]
+    records += [part(observation={"actionGroupInvocationOutput": {"text": "ok"}})]
+    records += [part(modelInvocationInput=prompt(told, use, {"role": "user", "content": "[{toolUseId=t1, text=ok}]"}))]
+    records += [part(observation={"finalResponse": {"text": "Storniert."}})]
+    report, (one,) = read(*records)
+    assert (one.instruction, calls(one), report.fault) == (said, CANCEL, "")
+    assert "prompts" not in one.extra
+    assert report.coverage.share == 1
+
+
+def block(name, **fields):
+    return {"block_type": name, **fields}
+
+
+BACK = {"role": "tool", "content": "ok", "tool_call_id": "c1"}
+FORMS = {
+    "haystack": [
+        {"role": "user", "content": [{"text": ASKED["content"]}], "meta": {}, "name": None},
+        {
+            "role": "assistant",
+            "content": [{"tool_call": {"tool_name": "cancel", "arguments": {"order": 9}, "id": "c1"}}],
+        },
+        {"role": "tool", "content": [{"tool_call_result": {"result": "ok", "origin": {"id": "c1"}, "error": False}}]},
+    ],
+    "haystack, older": [
+        {"_role": "user", "_content": [{"text": ASKED["content"]}], "_meta": {}, "_name": None},
+        {
+            "_role": "assistant",
+            "_content": [{"tool_call": {"tool_name": "cancel", "arguments": {"order": 9}, "id": "c1"}}],
+        },
+        {"_role": "tool", "_content": [{"tool_call_result": {"result": "ok", "origin": {"id": "c1"}, "error": False}}]},
+    ],
+    "llama-index": [
+        {"role": "user", "additional_kwargs": {}, "blocks": [block("text", text=ASKED["content"])]},
+        {"role": "assistant", "blocks": [block("tool_call", tool_call_id="c1", tool_name="cancel", tool_kwargs=GIVEN)]},
+        {"role": "tool", "additional_kwargs": {"tool_call_id": "c1"}, "blocks": [block("text", text="ok")]},
+    ],
+    "semantic-kernel": [
+        {"role": "user", "items": [{"content_type": "text", "text": ASKED["content"]}]},
+        {
+            "role": "assistant",
+            "items": [{"content_type": "function_call", "id": "c1", "name": "cancel", "arguments": GIVEN}],
+        },
+        {"role": "tool", "items": [{"content_type": "function_result", "id": "c1", "name": "cancel", "result": "ok"}]},
+    ],
+    "adk": [
+        {"author": "user", "content": {"role": "user", "parts": [{"text": ASKED["content"]}]}, "invocationId": "i1"},
+        {
+            "author": "shop",
+            "content": {
+                "role": "model",
+                "parts": [{"functionCall": {"id": "c1", "name": "cancel", "args": {"order": 9}}}],
+            },
+        },
+        {
+            "author": "shop",
+            "content": {
+                "role": "user",
+                "parts": [{"functionResponse": {"id": "c1", "name": "cancel", "response": {"result": "ok"}}}],
+            },
+        },
+    ],
+    "openai": [ASKED, {**CALL, "tool_calls": [{"id": "c1", **CALL["tool_calls"][0]}]}, BACK],
+    "strands": [
+        {"message_id": place, "redact_message": None, "message": {"role": role, "content": [part]}}
+        for place, (role, part) in enumerate(
+            [
+                ("user", {"text": ASKED["content"]}),
+                ("assistant", {"toolUse": {"toolUseId": "c1", "name": "cancel", "input": {"order": 9}}}),
+                ("user", {"toolResult": {"toolUseId": "c1", "content": [{"text": "ok"}]}}),
+            ]
+        )
+    ],
+    "langchain": [
+        {"type": "human", "content": ASKED["content"]},
+        {"type": "ai", "content": "", "tool_calls": [{"name": "cancel", "args": {"order": 9}, "id": "c1"}]},
+        {"type": "tool", "content": "ok", "tool_call_id": "c1"},
+    ],
+}
+
+
+def renamed(name):
+    """The messages of a form with another id of the call."""
+    return orjson.loads(orjson.dumps(FORMS[name]).replace(b'"c1"', b'"c2"'))
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("is_list", [True, False])
+def test_messages_of_a_framework_are_read_from_a_list_and_from_lines(read, name, is_list):
+    messages = FORMS[name]
+    report, (one,) = read(messages) if is_list else read(*messages)
+    assert (one.instruction, calls(one), report.left_out) == (ASKED["content"], CANCEL, {})
+    assert "ok" in one.steps[-1].observation
+    assert report.coverage.share == 1
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"class_name": "SimpleChatStore", "store": {"ada": FORMS["llama-index"], "bob": renamed("llama-index")}},
+        [{"session_id": "s1", "runs": [{"messages": FORMS["openai"]}, {"messages": renamed("openai")}]}],
+        [{"run_id": name, "run_data": {"messages": FORMS["openai"]}} for name in ("r1", "r2")],
+    ],
+)
+def test_every_conversation_of_a_store_is_read(read, stored):
+    _, found = read(stored)
+    assert [calls(one) for one in found] == [CANCEL, CANCEL]
+
+
+def test_lines_of_several_sessions_are_apart(read):
+    policy = {"role": "system", "content": "Be exact."}
+    _, found = read(policy, *FORMS["openai"], policy, *FORMS["openai"])
+    assert [calls(one) for one in found] == [CANCEL, CANCEL]
+    _, found = read(*({**one, "session_id": name} for one in FORMS["openai"] for name in ("s1", "s2")))
+    assert [calls(one) for one in found] == [CANCEL, CANCEL]
+    _, found = read(*FORMS["strands"], *FORMS["strands"])
+    assert [calls(one) for one in found] == [CANCEL, CANCEL]
+
+
+def test_a_single_message_of_a_session_is_named_as_such(read):
+    report, (one,) = read(FORMS["strands"][1])
+    assert calls(one) == CANCEL
+    assert [*report.left_out] == ["beginning of the session (its first message has number 1)"]
