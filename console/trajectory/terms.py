@@ -94,7 +94,7 @@ _PATTERNS: dict[str, str] = {
     rf"|(?:\bsize\s)?(?:{FIGURE})[\s-]?{UNIT}(?!\w)|\bsize[\s-](?:{FIGURE})\b"
     r"|\b(?:x{1,4}|\d{1,2}x)-?(?:large|small|l|s)\b",
     "id": r"#?\b(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z_])(?:[A-Za-z]{1,24}_[\w-]{1,40}|[A-Z0-9]{5,24})\b"
-    r"|#\w{3,24}\b|\b\d{6,24}\b",
+    r"|#\w{3,24}\b|\b\d{6,24}\b|\b[A-Z]{1,8}-\d{3,24}\b",
     "quantity": rf"\b{PACKS}\sof\s(?:\d{{1,6}}|{COUNT_WORD})\b"
     rf"|\b(?:\d{{1,6}}|{COUNT_WORD})[\s-](?:{PACKS}|[a-z]{{3,24}}(?<!s)s)\b",
     "number": rf"\b(?:{FIGURE})(?!\w)",
@@ -277,7 +277,7 @@ def _number(value: float | str) -> str:
     figure = float(value)
     whole = f"{int(figure):,}".replace(",", ",?")
     if figure == int(figure):
-        return whole + r"(?:\.0{1,2})?(?![.,]?\d)"
+        return rf"(?<!\d[.,]){whole}(?:\.0{{1,2}})?(?![.,]?\d)"
     part = f"{figure:.6f}".rstrip("0").split(".")[1]
     return rf"(?<!\d){whole if figure >= 1 else '0?'}\.{part}0?(?!\d)"
 

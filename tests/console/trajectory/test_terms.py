@@ -38,6 +38,11 @@ def test_an_instruction_is_read_in_order_without_function_words():
     ]
 
 
+def test_a_number_is_not_found_within_another_one():
+    assert found("24 is the count", "it costs 1.24, or 1,024, for 24") == ["24"]
+    assert found("0 is the count", "(min 0.0, max 1.0)") == ["0.0"]
+
+
 def test_the_place_of_a_picture_is_no_request():
     found = terms("Press the button. [image, 2.3 MB, png] Then stop.")
     assert [(one.text, one.start) for one in found] == [("Press", 0), ("button", 10), ("stop", 44)]
@@ -54,6 +59,7 @@ def test_the_place_of_a_picture_is_no_request():
         ("on May 20", TermKind.DATE, "05-20"),
         ("on the 3rd of June, 2024", TermKind.DATE, "2024-06-03"),
         ("on 2024-05-20", TermKind.DATE, "2024-05-20"),
+        ("order A-1056", TermKind.ID, "a-1056"),
         ("a pack of 6", TermKind.QUANTITY, 6.0),
         ("a six-pack", TermKind.QUANTITY, 6.0),
         ("60 capsules", TermKind.QUANTITY, 60.0),
