@@ -14,6 +14,7 @@ from storage.engine import engine, sqlite_path, writing
 from storage.errors import StorageError
 from storage.migrations import head, missing_sentence, refuse_unknown, revision
 from storage.queue.values import FAR_MS
+from storage.run_counts import wrong_counts
 from storage.tables import IS_CURRENT
 
 _SHOWN = 20
@@ -68,6 +69,9 @@ _RULES = {
     "Trajectory {0} has lost its text.": """
         SELECT t.id FROM trajectory t LEFT JOIN trajectory_body b ON b.trajectory_id = t.id
         WHERE b.trajectory_id IS NULL""",
+    "The stored counts of run {0} differ from its rows ({1}, from {2}). Run `inferact db upgrade --recount`.": (
+        wrong_counts()
+    ),
 }
 
 

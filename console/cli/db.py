@@ -38,15 +38,22 @@ from storage.backup import backup, name_in_folder, refuse_there, remove_old, res
 from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
 from storage.engine import close, mask_password, overwrite_freed
 from storage.new_epoch import RestoreReport
+from storage.run_counts import start_again
 from storage.transfer import copy_database
 
 app = noun("Maintain the database: upgrade, check, back up, restore.", "db backup console-backup.db")
 
 
 @app.command("upgrade", epilog="Example: inferact db upgrade")
-def upgrade_database(as_json: Json = False) -> None:
+def upgrade_database(
+    recount: Annotated[bool, typer.Option("--recount", help="Count the rows of all runs again.")] = False,
+    as_json: Json = False,
+) -> None:
     """Upgrade the database to this version. Other commands do so automatically."""
     url = database_url()
+    if recount:
+        with writing() as session:
+            start_again(session.connection())
     emit({"database": mask_password(url), "upgraded": True}, as_json, f"{mask_password(url)} is up to date.")
 
 

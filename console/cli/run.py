@@ -37,7 +37,7 @@ from console.errors import BadInput, Refused
 from console.language import counted, list_counts
 from console.review import inbox
 from console.runs import critical_suggestions, maintenance
-from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
+from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows, store_counts
 from console.trials import engine, replay, start
 from console.trials.round import Advance
 from console.trials.start import ActorAndEnvironments
@@ -102,6 +102,7 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """List all runs, the newest first."""
+    store_counts()
     with reading() as session:
         rows = [run_summary(session, run) for run in runs.list_runs(session, archived=archived)]
     rows = [row for row in rows if tag is None or tag in row["tags"]]

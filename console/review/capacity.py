@@ -25,6 +25,7 @@ from console.auth import audit_log
 from console.errors import Refused
 from console.language import _
 from console.runs import IS_SEEDED, IS_TAKEN, is_current, run_options
+from console.runs.status import read_counts
 from console.trajectory import Label
 from storage import tables
 from storage.tables import RunKind
@@ -112,8 +113,8 @@ def measure_capacity(
     # Adding 0 keeps the planner from reading all items of the run to find a decision of one reviewer.
     own = in_run.where(col(item.run_id) + 0 == run.id).limit(1)
     given = (session.exec(own.where(decision.reviewer == name)).first() for name in reviewers or ())
-    every = in_run.where(item.run_id == run.id, IS_TAKEN).distinct()
-    names = sorted(filter(None, given) if reviewers else session.exec(every))
+    every = {name for _, _, name, *_ in read_counts(session, run, "decision")}
+    names = sorted(filter(None, given if reviewers else every))
     count, found = cache(partial(_count_called, session, run)), []
     for name in names:
         rows = _read_decided(session, run, name)

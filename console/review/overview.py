@@ -6,16 +6,15 @@ Attempts are trajectories that were not carried over. The Runs page defines the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, case, func, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.auth.audit_log import Door
-from console.runs import IS_SEEDED, IS_TAKEN, is_current
-from console.runs.status import EVERY, Counts, Sample, count_pending, count_run, draw_sample, task_count
+from console.runs import is_current
+from console.runs.status import EVERY, Counts, Sample, count_pending, count_run, draw_sample, read_counts, task_count
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import DecisionKind, ItemStatus
@@ -108,8 +107,8 @@ def build_overview(session: Session, run: tables.Run, now_ms: int, counted: Coun
     """Build the overview of the run at the time `now_ms`; `counted` are the run's counts, if known."""
     counted = counted or count_run(session, run)
     total = sum(found[name] for found in counted[0].values() for name in Outcome)
-    counts, sample = _count_decisions(session, run), draw_sample(session, run, total)
-    flows = _flows(session, run, counts, counted, sample)
+    (counts, inspected), sample = _count_decisions(session, run), draw_sample(session, run, total)
+    flows = _flows(session, run, counts, inspected, counted, sample)
     trials = [flow.trial for flow in flows]
     tasks, by_trial = _solved(session, run, trials, sample)
     told = sum(found[name] for found in counted[0].values() for name in (Outcome.SUCCEEDED, Outcome.FAILED))
@@ -134,27 +133,29 @@ _DecisionCounts = Sequence[tuple[int, str, str, int, int, int, int | None]]
 of the latest decision that was made in the console, or None)."""
 
 
-def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
-    item, decision = tables.Item, tables.Decision
-    grouped = (col(item.trial), col(decision.reviewer), col(decision.decision))
-    on_attempts = case((~IS_SEEDED, 1))
-    by_people = case((col(decision.annotator_kind) == "human", 1))
-    # A decision of a log was made when the log was written, whenever that was.
-    made_here = case((col(decision.door) != Door.IMPORT, col(decision.decided_ms)))
-    statement = (
-        sa_select(*grouped, func.count(), func.count(on_attempts), func.count(by_people), func.max(made_here))
-        .join(decision, col(decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, IS_TAKEN, is_current())
-        .group_by(*grouped)
-    )
-    return [tuple(row) for row in session.execute(statement)]
+def _count_decisions(session: Session, run: tables.Run) -> tuple[_DecisionCounts, dict[int, int]]:
+    """Return the counts of the current decisions, and by trial the number of trajectories with such a decision."""
+    counts, inspected = [], {}
+    for trial, name, reviewer, count, last_ms in read_counts(session, run, "decision"):
+        decision, *marks = name.split()
+        if decision == "inspected":
+            inspected[trial] = count
+            continue
+        on_attempts, by_people = count * ("known" not in marks), count * ("simulated" not in marks)
+        counts.append((trial, reviewer, decision, count, on_attempts, by_people, last_ms))
+    return counts, inspected
 
 
 def _flows(
-    session: Session, run: tables.Run, counts: _DecisionCounts, counted: Counts, sample: Sample
+    session: Session,
+    run: tables.Run,
+    counts: _DecisionCounts,
+    inspected: Mapping[int, int],
+    counted: Counts,
+    sample: Sample,
 ) -> tuple[TrialFlow, ...]:
     judged = {} if run.detector is None else _judged(session, run, sample)
-    (outcomes, queued), inspected, pending = counted, _inspected(session, run), count_pending(session, run)
+    (outcomes, queued), pending = counted, count_pending(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for trial, _, kind, _, count, *_ in counts:
         answers[trial][kind] += count
@@ -192,17 +193,6 @@ def _judged(session: Session, run: tables.Run, sample: Sample) -> dict[int, int]
     counted = sa_select(col(record.trial), func.count()).where(*sample.conditions(run), judged)
     statement = counted.where(col(record.carried_over).is_(False)).group_by(col(record.trial))
     return {trial: round(count * sample.scale) for trial, count in session.execute(statement)}
-
-
-def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
-    item = tables.Item
-    statement = (
-        select(item.trial, func.count(func.distinct(col(item.trajectory_id))))
-        .join(tables.Decision, col(tables.Decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, IS_TAKEN, is_current(), ~IS_SEEDED)
-        .group_by(col(item.trial))
-    )
-    return dict(session.exec(statement).all())
 
 
 def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sample) -> tuple[int, tuple[Solved, ...]]:

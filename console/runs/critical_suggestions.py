@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import NamedTuple
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from console import runs
 from console.environments import ENVIRONMENTS
 from console.language import counted
+from console.runs.status import count_trajectories
 from console.trajectory import from_json
 from console.trajectory.calls import Call, read_action
 from console.trajectory.checkpoints import find_unapplied_patterns, is_critical, pending_action
@@ -276,7 +277,7 @@ def explain_unapplied(unapplied: Mapping[str, int]) -> str:
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
     """Return further actions that look critical, from at most `limit` trajectories; a person must confirm them."""
     body, record = tables.TrajectoryBody, tables.Trajectory
-    total = session.exec(select(func.count()).where(record.run_id == run.id)).one()
+    total = count_trajectories(session, run).total()
     by_digest = select(record.id).where(record.run_id == run.id).order_by(col(record.digest))
     chosen = session.exec(by_digest.limit(limit)).all()
     counts: Counter[str] = Counter()

@@ -21,6 +21,7 @@ from console.language import counted
 from console.runs import maintenance
 from storage import chain_pruning, tables
 from storage.audit_chain import problems
+from storage.run_counts import forget_reviewers
 from storage.tables import RunKind
 
 _RENAMED: tuple[tuple[Any, str], ...] = (
@@ -110,6 +111,7 @@ def erase_person(session: Session, name: str, now_ms: int) -> str:
     for table, column in _RENAMED:
         session.execute(update(table).where(getattr(table, column) == written).values({column: pseudonym}))
     _rename_in_lists(session, written, pseudonym)
+    forget_reviewers(session.connection())
     audit_log.record(
         session, None, "person erased", now_ms, subject=pseudonym, detail={"events": len(events)}, erases=events
     )

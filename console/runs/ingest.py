@@ -31,6 +31,7 @@ from console.runs.importers.parts.files import plain_files
 from console.runs.importers.parts.intake import media_type_of
 from console.runs.importers.records import Found, LeftOut
 from console.runs.log_reading import USUAL, FileReport, ImportChoice, Spool, count_acts, read_file
+from console.runs.status import store_counts
 from console.runs.trajectory_rows import Prepared, insert_rows, store_decisions, store_pictures
 from console.trajectory import Step, Trajectory, from_json
 from storage import tables
@@ -189,6 +190,7 @@ def import_file(
     finally:
         spool.close()
     trajectory_rows.catch_up_index()
+    store_counts(seconds=None)
     return report
 
 

@@ -20,6 +20,7 @@ from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
 from console.runs import ingest, removal
+from console.runs.status import count_imported
 from console.runs.trajectory_rows import count_critical, insert_task
 from console.runs.workers import lock_run
 from console.trajectory import Outcome, from_json
@@ -201,19 +202,18 @@ def refuse_deletion(session: Session, run: tables.Run) -> None:
 
 def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
     """Return the imports into a run, newest first, with the number of their remaining trajectories."""
-    made, record = tables.LogImport, tables.Trajectory
-    left_of = select(func.count()).where(col(record.import_id) == made.id).scalar_subquery()
-    statement = select(made, left_of).where(made.run_id == run.id).order_by(col(made.id).desc())
+    made, left = tables.LogImport, count_imported(session, run)
+    statement = select(made).where(made.run_id == run.id).order_by(col(made.id).desc())
     return [
         {
             "import_id": row.id,
             "file": row.file,
             "at": runs.iso(row.created_ms),
             "imported": row.imported,
-            "still_there": left,
+            "still_there": left.get(row.id or 0, 0),
             "undone": row.undone_ms is not None,
         }
-        for row, left in session.exec(statement)
+        for row in session.exec(statement)
     ]
 
 

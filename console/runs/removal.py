@@ -19,6 +19,7 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_cri
 from storage import tables
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
+from storage.run_counts import forget_reviewers
 from storage.tables import TAKEN, UNREVIEWED, ItemStatus, SlotStatus
 
 _AT_ONCE = 500
@@ -114,6 +115,7 @@ def remove_run(session: Session, run: tables.Run) -> None:
     own = select(record.id).where(record.run_id == run.id)
     ids = [*session.exec(own), *session.exec(seeded.where(tables.Item.run_id == run.id))]
     remove_trajectories(session, [found for found in ids if found is not None])
+    forget_reviewers(session.connection())
     for table in map(tables.Table.metadata.tables.__getitem__, _OF_RUN.split()):
         session.execute(delete(table).where(table.c.run_id == run.id))
     for carried in (tables.CarriedCheck, tables.ReplacedPolicy):

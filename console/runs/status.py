@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Select, case, false, func, literal_column
+from sqlalchemy import Select, case, func, literal_column
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import IS_AUDIT, IS_LOGGED, IS_SEEDED, budgets, run_options
+from console.database import database_url
+from console.runs import budgets, run_options
 from console.trajectory import Outcome
-from storage import tables
+from storage import run_counts, tables
 from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
 
@@ -67,11 +68,11 @@ STATED = "Results use a sample: {trajectories:,} of {of:,} trajectories, those w
 
 def draw_sample(session: Session, run: tables.Run, total: int | None = None) -> Sample:
     """Return a sample of the run's trajectories, of which there are `total`: all, or SAMPLED of more than MOST."""
-    record, own = tables.Trajectory, EVERY.conditions(run)
-    total = total or session.exec(select(func.count()).select_from(record).where(*own)).one()
+    total = total or count_trajectories(session, run).total()
     if total <= MOST:
         return EVERY
-    digests = sa_select(col(record.digest)).where(*own).order_by(col(record.digest))
+    digest = col(tables.Trajectory.digest)
+    digests = sa_select(digest).where(*EVERY.conditions(run)).order_by(digest)
     return Sample(total, session.execute(digests.offset(SAMPLED).limit(1)).scalar_one())
 
 
@@ -90,17 +91,15 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
     `waiting` counts all pending items, `pending` those within the budgets, and `beyond_budget` the others.
     """
-    each, pending = _list_trials(run, tables.Trajectory), count_pending(session, run)
-    every = select(func.count()).where(tables.Trajectory.run_id == run.id).scalar_subquery()
-    trials, trajectories = session.execute(sa_select(func.count(each.c.trial), every).select_from(each)).one()
+    trials, pending = count_trajectories(session, run), count_pending(session, run)
     waiting, beyond = (sum(column) for column in zip((0, 0), *pending.values(), strict=True))
     return {
         "run": run.name,
         "kind": run.kind,
         "environment": run.environment,
         "actor": run.actor,
-        "trials": trials,
-        "trajectories": trajectories,
+        "trials": len(trials),
+        "trajectories": trials.total(),
         "detector": run.detector,
         "threshold": run.threshold,
         "waiting": waiting,
@@ -159,12 +158,6 @@ def count_expired(session: Session, run: tables.Run, since_ms: int = 0) -> dict[
     return dict(session.exec(statement).all())
 
 
-def task_count(session: Session, run: tables.Run) -> int:
-    """Return the number of tasks of the run."""
-    task = tables.Task
-    return session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
-
-
 _COUNTED = tuple(str(word) for word in Outcome)
 _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
@@ -206,46 +199,55 @@ Counts = tuple[Mapping[int, Counter[str]], Mapping[int, tuple[int, ...]]]
 """The counts of outcomes and of queued trajectories, by trial."""
 
 
+def store_counts(seconds: float | None = 1.0) -> None:
+    """Store the counts of changed rows, if many have changed, for about so many seconds or until all are stored."""
+    run_counts.fold(database_url(), seconds)
+
+
 def count_run(session: Session, run: tables.Run) -> Counts:
-    """Return the counts of the run."""
-    return _count_outcomes(session, run), _count_queued(session, run)
+    """Return the counts of the run.
 
-
-def _list_trials(run: tables.Run, record: Any) -> Any:
-    """Return a table of the run's trials (the last is null), read from an index without the rows of each trial."""
-    first = sa_select(func.min(col(record.trial)).label("trial")).where(record.run_id == run.id).cte(recursive=True)
-    following = sa_select(func.min(col(record.trial))).where(record.run_id == run.id, col(record.trial) > first.c.trial)
-    return first.union_all(sa_select(following.scalar_subquery()).where(first.c.trial.is_not(None)))
-
-
-def _count_outcomes(session: Session, run: tables.Run) -> dict[int, Counter[str]]:
-    """Return by trial the number of trajectories with each outcome, and of those that succeeded unreleased (`held`).
-
+    The first counter has the number of trajectories with each outcome, and of those that succeeded unreleased (`held`).
     `attempts` were not carried over; of those that were, `earlier` succeeded unreleased, and `copies` are the others.
+    The tuple has the flagged, halted, audited and logged trajectories.
     """
-    record, found = tables.Trajectory, defaultdict[int, Counter[str]](Counter)
-    kinds = (col(record.trial), col(record.outcome), col(record.carried_over), col(record.released_by))
-    counted = sa_select(*kinds, func.count()).where(col(record.run_id) == run.id).group_by(*kinds).order_by(*kinds)
-    for trial, outcome, carried_over, released_by, count in session.execute(counted):
-        is_held = released_by is None and outcome == Outcome.SUCCEEDED
-        more = {"held": count * is_held, "attempts": count * (not carried_over)}
-        more |= {"earlier" if is_held else "copies": count * carried_over}
-        found[trial].update({outcome: count, **more})
-    return found
+    outcomes, queued = defaultdict[int, Counter[str]](Counter), defaultdict[int, Counter[str]](Counter)
+    for trial, name, _, count, _ in read_counts(session, run, "trajectory", "item"):
+        outcome, *more = name.split()
+        if name in _QUEUED:
+            queued[trial][name] = count
+        elif outcome != _IMPORTED:
+            is_held, is_carried = "released" not in more and outcome == Outcome.SUCCEEDED, "carried" in more
+            kinds = {"held": count * is_held, "attempts": count * (not is_carried)}
+            kinds |= {"earlier" if is_held else "copies": count * is_carried}
+            outcomes[trial].update({outcome: count, **kinds})
+    return outcomes, {trial: tuple(found[name] for name in _QUEUED) for trial, found in queued.items()}
 
 
-def _count_queued(session: Session, run: tables.Run) -> dict[int, tuple[int, ...]]:
-    item, draw, seeded, trials = tables.Item, tables.AuditDraw, tables.SeededItem, _list_trials(run, tables.Item)
-    of_run = select(item.id).where(item.id == seeded.item_id, item.run_id == run.id).exists()
-    has_known = session.exec(select(seeded.item_id).where(of_run).limit(1)).first() is not None
-    has_audits = session.exec(select(draw.id).where(draw.run_id == run.id).limit(1)).first() is not None
-    halted, is_audit = col(item.kind) == HALTED, IS_AUDIT if has_audits else false()
-    kinds = (~halted & ~is_audit & ~IS_LOGGED, halted, ~halted & is_audit, ~halted & IS_LOGGED)
-    own = [col(item.run_id) == run.id, col(item.trial) == trials.c.trial, *([~IS_SEEDED] if has_known else [])]
-    # Each count reads an index in the order of the trajectories.
-    counts = [
-        sa_select(func.count(func.distinct(col(item.trajectory_id)))).where(*own, kind).correlate(trials)
-        for kind in kinds
-    ]
-    counted = sa_select(trials.c.trial, *(one.scalar_subquery() for one in counts))
-    return {trial: tuple(found) for trial, *found in session.execute(counted.where(trials.c.trial.is_not(None)))}
+_QUEUED, _IMPORTED = ("flagged", "stuck", "audits", "logged"), "import"
+
+
+def count_trajectories(session: Session, run: tables.Run) -> Counter[int]:
+    """Return the number of trajectories by trial."""
+    found = Counter[int]()
+    for trial, name, _, count, _ in read_counts(session, run, "trajectory"):
+        found[trial] += count * (not name.startswith(_IMPORTED))
+    return +found
+
+
+def count_imported(session: Session, run: tables.Run) -> dict[int, int]:
+    """Return the number of trajectories by import."""
+    counted = read_counts(session, run, "trajectory")
+    return {int(name.split()[1]): count for _, name, _, count, _ in counted if name.startswith(_IMPORTED)}
+
+
+def task_count(session: Session, run: tables.Run) -> int:
+    """Return the number of tasks of the run."""
+    return sum(count for *_, count, _ in read_counts(session, run, "task"))
+
+
+def read_counts(session: Session, run: tables.Run, *parts: str) -> list[tuple[int, str, str, int, int | None]]:
+    """Return the run's counts of these parts; see `storage.run_counts.read`."""
+    session.flush()
+    assert run.id is not None
+    return run_counts.read(session.connection(), run.id, *parts)

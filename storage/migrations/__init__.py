@@ -17,6 +17,7 @@ from storage.engine import BUSY_MS, Durability, configure, engine, mask_password
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.linked_rows import LINKED, postgres_triggers
 from storage.private_files import create_private
+from storage.run_counts import make_run_counts
 from storage.tables import DatabaseKey, Table
 from storage.tables.server_search import DEFINITION as SERVER_INDEX
 from storage.tables.text_search import DEFINITION as TEXT_INDEX
@@ -167,6 +168,7 @@ def _create(url: str) -> bool:
             return False
         Table.metadata.create_all(connection)
         make_text_index(connection)
+        make_run_counts(connection)
         connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
         audit_chain.begin(connection)
         if sqlite_path(url) is None:

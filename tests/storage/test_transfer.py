@@ -49,13 +49,13 @@ def busy(url, stock, answer):
 
 
 def rows_of(url):
-    """Every row of every table of a SQLite file but those of the search index, as sqlite3 reads them."""
+    """Every row of every table of a SQLite file but those that are derived from others, as sqlite3 reads them."""
     path = make_url(url).database
     with closing(sqlite3.connect(path)) as connection:
         names = [
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-            if not name.startswith(("trajectory_words", "sqlite_"))
+            if not name.startswith(("trajectory_words", "run_count", "sqlite_"))
         ]
         return {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}"))) for name in names}
 

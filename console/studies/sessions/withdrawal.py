@@ -27,6 +27,7 @@ from console.trials.start import new_trial
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.queue import HALTED
+from storage.run_counts import forget_reviewers
 from storage.tables import TAKEN, AssignmentStatus, ItemStatus, ParticipantKind, SlotStatus
 
 NOBODY = "withdrawn"
@@ -48,6 +49,7 @@ def empty_run(session: Session, run: tables.Run, name: str) -> None:
     for judged in (tables.AuditDraw, tables.Verdict):
         session.execute(delete(judged).where(col(judged.run_id) == run.id))
     audit_log.erase(session, [run], now_ms())
+    forget_reviewers(session.connection())
     _drop_unspent(session, run)
     _hollow(session, run)
     run.name = name
@@ -61,6 +63,7 @@ def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str
     for table in (tables.Slot, tables.Decision, tables.LedgerEntry):
         mine = (col(table.item_id).in_(items), col(table.reviewer) == old)
         session.execute(update(table).where(*mine).values(reviewer=new))
+    forget_reviewers(session.connection())
     for written in (tables.Draft, tables.Note, tables.LineCorrection):
         session.execute(delete(written).where(col(written.item_id).in_(items)))
 

@@ -14,7 +14,7 @@ from console.database import now_ms, reading
 from console.detection import oversight
 from console.language import counted
 from console.review.overview import Overview, ReviewerAtWork, TrialFlow, build_overview
-from console.runs.status import Counts, count_expired
+from console.runs.status import Counts, count_expired, store_counts
 from console.trajectory.strict_yaml import read_data
 from console.web.live_fragments import count_changes, rerun_on_change
 from console.web.run_files import show_burn_down, show_run_chart
@@ -44,6 +44,7 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
 
     `counts` are the run's counts after `counted_at` changes.
     """
+    store_counts()
     seen, at_ms = count_changes(), now_ms()
     with reading() as session:
         run = runs.find(session, run_name)

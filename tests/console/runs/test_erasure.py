@@ -18,7 +18,7 @@ from console.review import access
 from console.review.decision_details import add_note
 from console.runs import audit_trail, erasure, ingest, maintenance
 from console.settings import settings
-from storage import tables
+from storage import run_counts, tables
 from storage.check import chain_end, check, seal_chains
 from tests import postgres
 from tests.console.runs.test_maintenance import claim, decide
@@ -72,13 +72,17 @@ def erase(*words):
 def whole(data_dir, url):
     """The bytes of the file with its write-ahead log; on a server, the rows of all tables."""
     if url.startswith("postgresql"):
+        names = [*tables.Run.metadata.tables, run_counts.COUNTS]
         with reading() as session:
-            rows = [session.exec(text(f'SELECT t::text FROM "{name}" t')).all() for name in tables.Run.metadata.tables]
+            rows = [session.exec(text(f'SELECT t::text FROM "{name}" t')).all() for name in names]
         return repr(rows).encode()
     return b"".join(path.read_bytes() for path in data_dir.glob("console.db*"))
 
 
 def test_a_person_is_nowhere_in_the_file_and_the_figures_and_the_chain_hold(shop, url, data_dir, capsys):
+    run_counts.fold(database_url(), least=1)
+    with reading() as session:
+        assert NAME in session.exec(text("SELECT who FROM run_count")).scalars().all()
     assert NAME.encode() in whole(data_dir, url)
     assert erase("--person", NAME.upper()) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -1,0 +1,335 @@
+"""The stored counts of each run, by blocks of 1,024 trajectory ids, so that a page does not count all rows of a run.
+
+Triggers mark the block of each changed row. A reader takes the stored counts of the marked blocks out of the stored
+totals and adds counts of the rows in these blocks, in one statement, so its counts are always exact. `fold` stores the
+counts of marked blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from time import monotonic
+from typing import Any
+
+from sqlalchemy import Connection, TextClause, inspect, text
+
+from storage.engine import borrow, check_file, engine, give_back
+from storage.tables import IS_CURRENT
+
+COUNTS, CHANGED = "run_count", "run_count_changed"
+_BLOCK, _AT_ONCE = 1_024, 64
+_TOTAL = -1
+"""The block of a run's stored totals, which include the stored counts of marked blocks."""
+MANY = 16
+"""The number of marked blocks from which a reader stores their counts."""
+# Any fixed number will do: one process at a time stores counts in a PostgreSQL database.
+_ADVISORY_LOCK = 7_142_038
+
+_TRAJECTORIES = """
+SELECT r.run_id, r.id / {size} AS block, r.trial,
+       r.outcome || CASE WHEN r.carried_over THEN ' carried' ELSE '' END
+                 || CASE WHEN r.released_by IS NULL THEN '' ELSE ' released' END AS name,
+       '' AS who, count(*) AS n, CAST(NULL AS BIGINT) AS last_ms
+FROM {rows} WHERE {among} GROUP BY 1, 2, 3, 4
+UNION ALL
+SELECT r.run_id, r.id / {size}, 0, 'import ' || r.import_id, '', count(*), CAST(NULL AS BIGINT)
+FROM {rows} WHERE {among} AND r.import_id IS NOT NULL GROUP BY 1, 2, 4"""
+_TASKS = """
+SELECT r.run_id, r.id / {size} AS block, 0 AS trial, 'tasks' AS name, '' AS who, count(*) AS n,
+       CAST(NULL AS BIGINT) AS last_ms
+FROM {rows} WHERE {among} GROUP BY 1, 2"""
+# A trajectory counts once under each name.
+_ITEMS = """
+SELECT s.run_id, s.trajectory_id / {size} AS block, s.trial, names.name, '' AS who,
+       count(DISTINCT s.trajectory_id) AS n, CAST(NULL AS BIGINT) AS last_ms
+FROM (SELECT r.run_id, r.trial, r.trajectory_id, r.kind = 'halted' AS is_halted, r.reviews_required = 0 AS is_logged,
+             EXISTS (SELECT 1 FROM audit_draw d WHERE d.trajectory_id = r.trajectory_id AND d.step = r.step
+                     AND d.kind = r.kind AND d.number < d.probability) AS is_audit
+      FROM {rows} WHERE {among} AND NOT EXISTS (SELECT 1 FROM seeded_item k WHERE k.item_id = r.id)) AS s
+CROSS JOIN (SELECT 'flagged' AS name UNION ALL SELECT 'stuck' UNION ALL SELECT 'audits' UNION ALL SELECT 'logged')
+     AS names
+WHERE CASE names.name WHEN 'stuck' THEN s.is_halted WHEN 'audits' THEN s.is_audit AND NOT s.is_halted
+      WHEN 'logged' THEN s.is_logged AND NOT s.is_halted
+      ELSE NOT (s.is_halted OR s.is_audit OR s.is_logged) END
+GROUP BY 1, 2, 3, 4"""
+_DECISIONS = """
+SELECT r.run_id, r.trajectory_id / {size} AS block, r.trial,
+       d.decision || CASE WHEN k.item_id IS NULL THEN '' ELSE ' known' END
+                  || CASE WHEN d.annotator_kind = 'human' THEN '' ELSE ' simulated' END AS name,
+       d.reviewer AS who, count(*) AS n, max(CASE WHEN d.door <> 'import' THEN d.decided_ms END) AS last_ms
+FROM {rows} JOIN decision d ON d.item_id = r.id LEFT JOIN seeded_item k ON k.item_id = r.id
+WHERE {among} AND {current} GROUP BY 1, 2, 3, 4, 5
+UNION ALL
+SELECT r.run_id, r.trajectory_id / {size}, r.trial, 'inspected', '', count(DISTINCT r.trajectory_id),
+       CAST(NULL AS BIGINT)
+FROM {rows} JOIN decision d ON d.item_id = r.id
+WHERE {among} AND {current} AND NOT EXISTS (SELECT 1 FROM seeded_item k WHERE k.item_id = r.id)
+GROUP BY 1, 2, 3"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is counted of a table's rows: the table, the column that places a row in a block, and the select."""
+
+    table: str
+    key: str
+    select: str
+
+    def over(self, blocks: str, condition: str = "true") -> str:
+        """Return the select over the blocks of a subquery, or over all blocks if the subquery is empty."""
+        rows, among = f"{self.table} r", condition
+        if blocks:
+            rows = f"({blocks}) AS m CROSS JOIN {rows}"
+            first = f"m.block * {_BLOCK}"
+            among = f"r.{self.key} >= {first} AND r.{self.key} < {first} + {_BLOCK} AND {condition}"
+        return self.select.format(size=_BLOCK, rows=rows, among=among, current=IS_CURRENT)
+
+
+PARTS = {
+    "trajectory": _Part("trajectory", "id", _TRAJECTORIES),
+    "task": _Part("task", "id", _TASKS),
+    "item": _Part("item", "trajectory_id", _ITEMS),
+    "decision": _Part("item", "trajectory_id", _DECISIONS),
+}
+"""The parts of the counts by name. `who` and `last_ms`, the time of the latest decision made here, are of decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A table with counted rows: the parts that it changes, the columns that matter, and a row's trajectory or task."""
+
+    parts: tuple[str, ...]
+    columns: str
+    key: str = "{row}.trajectory_id"
+
+
+_WATCHED: Mapping[str, _Watched] = {
+    "trajectory": _Watched(
+        ("trajectory",), "id, run_id, trial, outcome, carried_over, released_by, import_id", "{row}.id"
+    ),
+    "task": _Watched(("task",), "id, run_id", "{row}.id"),
+    "item": _Watched(("item", "decision"), "run_id, trial, trajectory_id, step, kind, reviews_required"),
+    "audit_draw": _Watched(("item",), "trajectory_id, step, kind, number, probability"),
+    "seeded_item": _Watched(("item", "decision"), "item_id, trajectory_id"),
+    "decision": _Watched(
+        ("decision",),
+        "item_id, reviewer, annotator_kind, decision, door, decided_ms, superseded",
+        "(SELECT i.trajectory_id FROM item i WHERE i.id = {row}.item_id)",
+    ),
+}
+
+_START_AGAIN = f"DELETE FROM {COUNTS}", *(
+    f"INSERT INTO {CHANGED} (part, block) SELECT DISTINCT '{name}', {part.key} / {_BLOCK} FROM {part.table} "
+    "WHERE true ON CONFLICT DO NOTHING"
+    for name, part in PARTS.items()
+)  # fmt: skip
+_TABLE = (
+    f"CREATE TABLE {COUNTS} (run_id INTEGER NOT NULL, part TEXT NOT NULL, block INTEGER NOT NULL, "
+    "trial INTEGER NOT NULL, name TEXT NOT NULL, who TEXT NOT NULL, n INTEGER NOT NULL, last_ms BIGINT, "
+    "PRIMARY KEY (run_id, part, block, trial, name, who))"
+)
+
+
+def _differ(columns: str, unlike: str) -> str:
+    return " OR ".join(f"OLD.{column} {unlike} NEW.{column}" for column in columns.split(", "))
+
+
+def _sqlite() -> Iterator[str]:
+    yield f"{_TABLE} WITHOUT ROWID"
+    marks = "part TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (part, block)"
+    yield f"CREATE TABLE {CHANGED} ({marks}) WITHOUT ROWID"
+    yield f"CREATE INDEX ix_{COUNTS}_block ON {COUNTS} (part, block)"
+    for table, watched in _WATCHED.items():
+        for act, rows in (("insert", ("NEW",)), ("update", ("OLD", "NEW")), ("delete", ("OLD",))):
+            is_update = act == "update"
+            event = f"UPDATE OF {watched.columns} ON {table} WHEN {_differ(watched.columns, 'IS NOT')}"
+            marks = "".join(
+                f"INSERT INTO {CHANGED} SELECT '{part}', {key} / {_BLOCK} WHERE {key} IS NOT NULL "
+                "ON CONFLICT DO NOTHING; "
+                for part in watched.parts
+                for key in (watched.key.format(row=row) for row in rows)
+            )
+            event = event if is_update else f"{act.upper()} ON {table}"
+            yield f"CREATE TRIGGER {COUNTS}_{table}_{act} AFTER {event} BEGIN {marks}END"
+
+
+def _postgresql() -> Iterator[str]:
+    yield _TABLE
+    # With its transaction in the key, a mark never waits for the mark of another transaction.
+    yield (
+        f"CREATE TABLE {CHANGED} (part TEXT NOT NULL, block INTEGER NOT NULL, "
+        "writer xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (part, block, writer))"
+    )
+    yield f"CREATE INDEX ix_{COUNTS}_block ON {COUNTS} (part, block)"
+    for table, watched in _WATCHED.items():
+        parts = ", ".join(f"('{part}')" for part in watched.parts)
+        old, new, row = (watched.key.format(row=row) for row in ("OLD", "NEW", "r"))
+        mark = (
+            f"INSERT INTO {CHANGED} (part, block) SELECT DISTINCT p.part, k.id / {_BLOCK} FROM ({{keys}}) AS k(id) "
+            f"CROSS JOIN (VALUES {parts}) AS p(part) WHERE k.id IS NOT NULL ON CONFLICT DO NOTHING;"
+        )
+        of_update = mark.format(keys=f"SELECT {old} UNION SELECT {new}")
+        of_rows = mark.format(keys=f"SELECT {row} FROM changed_rows r")
+        yield (
+            f"CREATE FUNCTION {COUNTS}_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            f"IF TG_OP = 'UPDATE' THEN {of_update} ELSIF TG_OP = 'TRUNCATE' THEN {'; '.join(_START_AGAIN)}; "
+            f"ELSE {of_rows} END IF; RETURN NULL; END $$"
+        )
+        differ = _differ(watched.columns, "IS DISTINCT FROM")
+        for act, event in {
+            "insert": "INSERT ON {} REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT",
+            "delete": "DELETE ON {} REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT",
+            "update": f"UPDATE OF {watched.columns} ON {{}} FOR EACH ROW WHEN ({differ})",
+            "truncate": "TRUNCATE ON {} FOR EACH STATEMENT",
+        }.items():
+            on = event.format(table)
+            yield f"CREATE TRIGGER {COUNTS}_{table}_{act} AFTER {on} EXECUTE FUNCTION {COUNTS}_{table}()"
+
+
+def make_run_counts(connection: Connection) -> None:
+    """Create the tables and triggers, and store the counts of existing rows; do nothing if the database has them."""
+    if inspect(connection).has_table(COUNTS):
+        return
+    for statement in _sqlite() if connection.dialect.name == "sqlite" else _postgresql():
+        connection.exec_driver_sql(statement)
+    start_again(connection)
+
+
+def start_again(connection: Connection) -> None:
+    """Discard all stored counts and store them again."""
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+    for statement in _START_AGAIN:
+        connection.exec_driver_sql(statement)
+
+    def run(statement: str) -> Sequence[Any]:
+        found = connection.exec_driver_sql(statement)
+        return found.all() if found.returns_rows else ()
+
+    while _store(run):
+        pass
+
+
+def read(connection: Connection, run_id: int, *parts: str) -> list[tuple[int, str, str, int, int | None]]:
+    """Return (trial, name, who, number, latest time in ms or None) of the run's rows of these parts."""
+    rows = connection.execute(_reading(parts), {"run": run_id})
+    return [(trial, name, who, int(n), last_ms) for trial, name, who, n, last_ms in rows]
+
+
+@cache
+def _reading(parts: tuple[str, ...]) -> TextClause:
+    columns = "trial, name, who, n, last_ms"
+    selects = []
+    for name in parts:
+        marked, own = (
+            f"SELECT DISTINCT block FROM {CHANGED} WHERE part = '{name}'",
+            f"run_id = :run AND part = '{name}'",
+        )
+        if name == "decision":
+            # The latest time of a total cannot do without the times of marked blocks.
+            selects.append(f"SELECT {columns} FROM {COUNTS} c WHERE {own} AND block >= 0 AND {_IS_UNMARKED}")
+        else:
+            stored = f"SELECT trial, name, who, {{}}, last_ms FROM {COUNTS} WHERE {own} AND block"
+            selects.append(f"{stored.format('n')} = {_TOTAL}")
+            selects.append(f"{stored.format('-n')} IN ({marked})")
+        # Adding 0 hides the indexes that begin with the run, so that only the rows of the marked blocks are read.
+        counted = PARTS[name].over(marked, "r.run_id + 0 = :run")
+        selects.append(f"SELECT {columns} FROM ({counted}) AS part_{name}")
+    rows = f"({' UNION ALL '.join(selects)}) AS every"
+    grouped = "GROUP BY trial, name, who HAVING sum(n) <> 0 ORDER BY trial, name, who"
+    return text(f"SELECT trial, name, who, sum(n), max(last_ms) FROM {rows} {grouped}")
+
+
+_IS_UNMARKED = f"NOT EXISTS (SELECT 1 FROM {CHANGED} m WHERE m.part = c.part AND m.block = c.block)"
+
+
+def fold(url: str, seconds: float | None = None, *, least: int = MANY) -> None:
+    """Store the counts of the marked blocks if there are at least so many, for about `seconds` or until all are stored.
+
+    Do nothing if another process is writing to SQLite or storing counts, or if the database cannot be written: readers
+    then count the rows in the marked blocks.
+    """
+    opened = engine(url, writes=True)
+    error: type[Exception] = opened.dialect.loaded_dbapi.DatabaseError
+    end = None if seconds is None else monotonic() + seconds
+    check_file(opened)
+    connection = borrow(opened, waits=False)
+    try:
+        cursor = connection.cursor()
+
+        def run(statement: str) -> list[Any]:
+            cursor.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+
+        left = len(run(f"SELECT DISTINCT part, block FROM {CHANGED} LIMIT {least}")) >= least
+        while left and (end is None or monotonic() < end):
+            connection.rollback()
+            if opened.dialect.name == "sqlite":
+                run("BEGIN IMMEDIATE")
+            elif run(f"SELECT pg_try_advisory_xact_lock({_ADVISORY_LOCK})") != [(True,)]:
+                return
+            left = _store(run)
+            connection.commit()
+    except error:
+        return
+    finally:
+        connection.rollback()
+        give_back(opened, connection, waits=False)
+
+
+def _store(run: Callable[[str], Sequence[Any]]) -> bool:
+    """Store the counts of some marked blocks within a write transaction; return whether any blocks were marked."""
+    marked = run(f"SELECT DISTINCT part, block FROM {CHANGED} ORDER BY part, block LIMIT {_AT_ONCE}")
+    for name, part in PARTS.items():
+        blocks = [block for of_part, block in marked if of_part == name]
+        if blocks:
+            own = f"part = '{name}' AND block IN ({', '.join(map(str, blocks))})"
+            # Unmarked first: a row that another transaction changes later is marked again.
+            run(f"DELETE FROM {CHANGED} WHERE {own}")
+            summed = f"{own} AND part <> 'decision'"
+            run(_ADD_UP.format(n="-sum(n)", own=summed))
+            run(f"DELETE FROM {COUNTS} WHERE {own}")
+            among = part.over(" UNION ALL ".join(f"SELECT {block} AS block" for block in blocks))
+            columns = "run_id, block, trial, name, who, n, last_ms"
+            run(f"INSERT INTO {COUNTS} ({columns}, part) SELECT {columns}, '{name}' FROM ({among}) AS counted")
+            run(_ADD_UP.format(n="sum(n)", own=summed))
+            run(f"DELETE FROM {COUNTS} WHERE part = '{name}' AND block = {_TOTAL} AND n = 0")
+    return bool(marked)
+
+
+def forget_reviewers(connection: Connection) -> None:
+    """Delete the stored counts of decisions that have changed, so that no name stays in them."""
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+    marked = f"SELECT block FROM {CHANGED} WHERE part = 'decision'"
+    connection.exec_driver_sql(f"DELETE FROM {COUNTS} WHERE part = 'decision' AND block IN ({marked})")
+
+
+_ADD_UP = f"""
+INSERT INTO {COUNTS} (run_id, part, block, trial, name, who, n)
+SELECT run_id, part, {_TOTAL}, trial, name, who, {{n}} FROM {COUNTS} WHERE {{own}}
+GROUP BY run_id, part, trial, name, who
+ON CONFLICT (run_id, part, block, trial, name, who) DO UPDATE SET n = {COUNTS}.n + excluded.n"""
+
+
+def wrong_counts() -> str:
+    """Return the statement that finds (run, part, first id of the block) of wrong stored counts."""
+    plain = " UNION ALL ".join(
+        f"SELECT run_id, '{name}' AS part, block, trial, name, who, n, last_ms FROM ({part.over('')}) AS of_{name}"
+        for name, part in PARTS.items()
+    )
+    stored, counted = (
+        f"SELECT run_id, part, block, trial, name, who, n, last_ms FROM {rows} c WHERE {_IS_UNMARKED}"
+        for rows in (COUNTS, f"({plain})")
+    )
+    totals = f"SELECT run_id, part, {_TOTAL}, trial, name, who, sum(n), CAST(NULL AS BIGINT) FROM {COUNTS}"
+    counted += f" UNION ALL {totals} WHERE block >= 0 AND part <> 'decision' GROUP BY run_id, part, trial, name, who"
+    # SQLite reads EXCEPT and UNION ALL from left to right.
+    counted = f"SELECT * FROM ({counted}) AS every"
+    ways = [f"SELECT * FROM ({one} EXCEPT {other}) AS more" for one, other in ((stored, counted), (counted, stored))]
+    return (
+        f"SELECT coalesce(r.name, CAST(w.run_id AS TEXT)), w.part, w.block * {_BLOCK} FROM ({' UNION '.join(ways)}) "
+        "AS w LEFT JOIN run r ON r.id = w.run_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    )
