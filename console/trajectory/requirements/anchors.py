@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from importlib.resources import files
@@ -24,9 +24,9 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
-    """The names of the months with their beginnings, the numerals from 2 to 10, and the written forms of values."""
+    """The names of the months, the numerals from 2 to 10, and the written forms of values."""
 
-    months: tuple[dict[str, str], ...]
+    months: tuple[str, ...]
     numerals: tuple[str, ...]
     forms: dict[str, Pattern]
 
@@ -37,8 +37,8 @@ LINK, PATH = _FORMS["link"], _FORMS["path"]
 _TIMES = [form for name, form in _FORMS.items() if "time" in name]
 _OTHER_MONTHS = [form for name, form in _FORMS.items() if name.startswith("unknown_month")]
 _NUMERAL = {name: number for number, names in enumerate(_LEXICON.numerals, 2) for name in names.split()}
-_SHORT = {name: at for at, month in enumerate(_LEXICON.months, 1) for name in month["short"].split()}
-_LONG = {stem: at for at, month in enumerate(_LEXICON.months, 1) for stem in month["long"].split()}
+_MONTHS = {name: at for at, names in enumerate(_LEXICON.months, 1) for name in names.split()}
+_BEGINNINGS = {name.rstrip("-"): at for name, at in _MONTHS.items() if name.endswith("-")}
 
 _UNITS = (100.0, 1000.0, 60.0, 3600.0, 24.0, 7.0, 30.0, 12.0, 1024.0, 1_000_000.0)
 """Ratios between units for the same amount, such as cents, minutes, days and kilobytes."""
@@ -129,15 +129,24 @@ def _same_date(one: str, other: str) -> bool:
 
 
 def days_between(one: str, other: str) -> list[int]:
-    """Return the distances in days between the readings of two dates, for readings with a year."""
-    found = []
-    for first in one.split("|"):
-        for second in other.split("|"):
-            try:
-                found.append(abs((date.fromisoformat(first) - date.fromisoformat(second)).days))
-            except ValueError:
-                continue
-    return found
+    """Return the distances in days between the readings of two dates; a missing year is the nearest one."""
+    return [_days(first, second) for first in one.split("|") for second in other.split("|")]
+
+
+def _days(one: str, other: str) -> int:
+    first, second = sorted((one, other), key=len, reverse=True)
+    start = _day(first, _ANY_YEAR)
+    years = range(start.year - 1, start.year + 2)
+    return min(abs((start - _day(second, year)).days) for year in years)
+
+
+def _day(value: str, year: int) -> date:
+    """Return the day of a date, in this year if it has none; a day after the end of a month is in the next month."""
+    own, month, day = (int(part) for part in f"{year}-{value}"[-10:].split("-"))
+    return date(min(max(own, 2), 9_990), month, 1) + timedelta(days=day - 1)
+
+
+_ANY_YEAR = 2024
 
 
 def is_converted(value: float, stated: float) -> bool:
@@ -211,7 +220,7 @@ def _dates(text: str) -> Found:
 
 def _month(word: str) -> int | None:
     """Return the number (1 to 12) of the month with this full or short name, or None for any other word."""
-    return _SHORT.get(word) or next((at for stem, at in _LONG.items() if word.startswith(stem)), None)
+    return _MONTHS.get(word) or next((at for begun, at in _BEGINNINGS.items() if word.startswith(begun)), None)
 
 
 def _dated(span: tuple[int, int], year: str | None, month: str, day: str) -> Found:
@@ -223,9 +232,13 @@ def _dated(span: tuple[int, int], year: str | None, month: str, day: str) -> Fou
 def _times(text: str) -> Found:
     for pattern in _TIMES:
         for match in pattern.finditer(text):
-            hour, half = int(match[1]), (match[3] or "").lower()
-            hour = hour % 12 + 12 * (half == "p") if half else hour
-            yield f"{hour:02d}:{int(match[2] or 0):02d}", match.start(1), match.end()
+            hour, part = int(match[1]), (match[3] or "").lower()
+            hour = hour % 12 + 12 * (part == "p") if part in _HALVES_OF_DAY else hour
+            minute = 30 if part and part not in _HALVES_OF_DAY else int(match[2] or 0)
+            yield f"{hour:02d}:{minute:02d}", match.start(1), match.end()
+
+
+_HALVES_OF_DAY = ("a", "p")
 
 
 def _paths(text: str) -> Found:

@@ -283,4 +283,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=16)
+RULES = Detector("rules", "Rules", judge, version=17)

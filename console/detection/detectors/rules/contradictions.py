@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from console.detection.detectors.rules.exclusions import is_unwanted
 from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
     broken,
+    find_quotes,
     one_line,
     quote_action,
     quote_result,
@@ -23,9 +25,7 @@ from console.detection.detectors.rules.stated import (
     StatedValue,
     file_ending,
     is_discussed,
-    is_excluding,
     is_handled_before,
-    is_keeping,
     list_stated,
     may_change,
 )
@@ -291,7 +291,16 @@ def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValu
         names = value.anchor.kind in _NAMING or (bool(ID_NAME.search(one.name)) and not value.is_money)
         if names and not meant and (value.is_excluded or Effect.DELETE in call.effects):
             return value.quote
+        if value.is_excluded and not meant and is_figure(one.value) and _is_left_out(others, call):
+            return value.quote
     return None
+
+
+def _is_left_out(stated: Sequence[StatedValue], call: TracedCall) -> bool:
+    """Return whether a call leaves out a number that the user stated."""
+    passed = [anchor for _, text in call.leaves for anchor in read_anchors(text)]
+    numbers = [value for value in stated if value.anchor.kind is AnchorKind.NUMBER and not value.is_open]
+    return any(not any(same_value(value.anchor, other) for other in passed) for value in numbers)
 
 
 def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
@@ -305,12 +314,8 @@ def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote
     for token in tokens:
         if token in FUNCTION_WORDS:
             continue
-        for place, step, whole, start in evidence.user_texts:
-            plain = lowered(whole)
-            for match in re.finditer(rf"(?<![^\W_]){re.escape(token)}", plain[start:]):
-                low = match.start() + start
-                before = plain[max(0, low - 40) : low]
-                if not (is_excluding(before, words=True) or is_keeping(before, words=True, removes=removes)):
-                    return None
-                found = found or Quote(whole[low : low + len(token)], low, low + len(token), place, step)
+        for quote in find_quotes(re.compile(rf"(?<![^\W_]){re.escape(token)}"), evidence, lower=True):
+            if not is_unwanted(quote, evidence, removes=removes):
+                return None
+            found = found or quote
     return found if found and one.value not in _earlier_values(evidence) else None

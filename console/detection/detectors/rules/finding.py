@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -48,6 +48,25 @@ def quote_user(evidence: Evidence, text: str) -> Quote:
         if found := _find(whole, text, place, step, start):
             return found
     return NOT_FOUND
+
+
+def find_quotes(form: re.Pattern[str], evidence: Evidence, *, lower: bool = False) -> Iterator[Quote]:
+    """Yield the user's words that match a regular expression, which reads them in lower case if `lower`."""
+    for place, step, whole, start in evidence.user_texts:
+        for match in form.finditer(lowered(whole) if lower else whole, start):
+            yield Quote(whole[match.start() : match.end()], *match.span(), place, step)
+
+
+def words_before(quote: Quote, evidence: Evidence, limit: int = 40) -> str:
+    """Return the characters directly before a quote, in lower case."""
+    whole = text_at(evidence.checkpoint, quote.place, quote.step) or ""
+    return lowered(whole[max(0, quote.start - limit) : quote.start])
+
+
+def words_after(quote: Quote, evidence: Evidence, limit: int = 40) -> str:
+    """Return the characters directly after a quote, in lower case."""
+    whole = text_at(evidence.checkpoint, quote.place, quote.step) or ""
+    return lowered(whole[quote.end : quote.end + limit])
 
 
 def quote_request(evidence: Evidence) -> Quote:

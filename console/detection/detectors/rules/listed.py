@@ -11,7 +11,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, quote_user
+from console.detection.detectors.rules.exclusions import is_leaving
+from console.detection.detectors.rules.finding import (
+    PATTERNS,
+    Finding,
+    broken,
+    one_line,
+    quote_action,
+    quote_user,
+    words_before,
+)
 from console.detection.detectors.rules.replaced import RivalSet, Value, list_named_instead
 from console.detection.detectors.rules.stated import (
     PERSON,
@@ -27,13 +36,13 @@ from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
 from console.trajectory.call_values import leaves
 from console.trajectory.provenance import Argument, Source, is_figure
-from console.trajectory.requirements import Quote, RequirementKind, text_at
+from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind
 from console.trajectory.terms import lowered
 
 _ALL = PATTERNS["records.all"]
 _OF_A_STATE, _COUNTED = PATTERNS["listed.of_a_state"], PATTERNS["numbers.counted"]
-_LABELS, _LEAVES = PATTERNS["listed.labels"], PATTERNS["listed.leaves"]
+_LABELS = PATTERNS["listed.labels"]
 _LONGEST_LIST, _MOST_LISTED, _LONGEST_OPTION = 60_000, 60, 60
 _APART = re.compile(r"\s*[,;|\n\[\]]\s*|:\s+")
 
@@ -123,8 +132,7 @@ def option_replaced(evidence: Evidence) -> Finding | None:
 
 def _is_left(quote: Quote, evidence: Evidence) -> bool:
     """Return whether the user names an option to leave it, such as the folder from which to move a thing."""
-    whole = text_at(evidence.checkpoint, quote.place, quote.step) or ""
-    return bool(_LEAVES.search(lowered(whole[max(0, quote.start - 30) : quote.start])))
+    return is_leaving(words_before(quote, evidence))
 
 
 def _value_of(text: str) -> Value:

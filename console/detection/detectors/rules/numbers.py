@@ -10,6 +10,7 @@ from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
     broken,
+    find_quotes,
     one_line,
     quote_action,
     quote_user,
@@ -55,6 +56,9 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         left = [each for each in left if not each.is_name]
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
     left = [each for each in left if int(each.number) % 12 not in hours or each.is_money]
+    # The first day of a range has no month: "from 3 to 7 July".
+    days = {int(reading[-2:]) for one in case.passed if one.kind is AnchorKind.DATE for reading in one.value.split("|")}
+    left = [each for each in left if each.number not in days or each.is_money]
     left = [each for each in left if not _is_in_other_unit(value, each)]
     if is_discussed(case.evidence):
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
@@ -100,8 +104,9 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
             return others[0] if len(others) == 1 and not _SUMS.search(one.name) else next(iter(money or left), None)
     if case.from_tool or not case.changes:
         return None
-    numbers = {anchor.value for anchor in case.passed if anchor.kind is AnchorKind.NUMBER}
-    new = [each for each in numbers if float(each) not in case.numbers]
+    read = {other.value.strip() for other in case.call.arguments if other.source is Source.TOOL}
+    numbers = [anchor for anchor in case.passed if anchor.kind is AnchorKind.NUMBER and anchor.text not in read]
+    new = {anchor.value for anchor in numbers if not any(same_value(each.anchor, anchor) for each in case.all_stated)}
     if len(left) != 1 or len(new) != 1:
         return None
     is_same = _COUNTED.search(one.name) or is_mistaken(value, left[0].number) or _is_bound(one.name, left[0], case)
@@ -208,12 +213,12 @@ def _list_alike(value: str, evidence: Evidence) -> Iterator[Quote]:
         return
     is_long = len(re.findall(r"[^\W\d_]{3,}", value)) > 1
     form = re.compile(rf"(?<![^\W_]){re.escape(parts[0])}(\d{{1,15}}){re.escape(parts[1])}(?![^\W_])")
-    for place, step, whole, start in evidence.user_texts:
-        for match in form.finditer(lowered(whole), start):
-            # The next number can be asked for, as that of a next version.
-            is_other = is_long and abs(int(own[0]) - int(match[1])) > 1
-            if own[0] != match[1] and (is_other or is_mistaken(float(own[0]), float(match[1]))):
-                yield Quote(whole[match.start() : match.end()], *match.span(), place, step)
+    for quote in find_quotes(form, evidence, lower=True):
+        said = quote.text[len(parts[0]) : len(quote.text) - len(parts[1])]
+        # The next number can be asked for, as that of a next version.
+        is_other = is_long and abs(int(own[0]) - int(said)) > 1
+        if own[0] != said and (is_other or is_mistaken(float(own[0]), float(said))):
+            yield quote
 
 
 def _list_namesakes(one: Argument, evidence: Evidence) -> Iterator[Quote]:
@@ -225,9 +230,8 @@ def _list_namesakes(one: Argument, evidence: Evidence) -> Iterator[Quote]:
         if any(_NAMED.fullmatch(word) for word in words[:at] + words[at + 1 :]):
             before, after = (re.escape(" ".join([*words[:at], ""])), re.escape(" ".join(["", *words[at + 1 :]])))
             form = re.compile(rf"(?<![.!?:\n]\s)(?<!^)(?<![^\W_]){before}({_NAMED.pattern}){after}(?![^\W_])", re.M)
-            for place, step, whole, start in evidence.user_texts:
-                found = (match for match in form.finditer(whole, start) if not _is_inflected(match[1], words[at]))
-                yield from (Quote(match[0], *match.span(), place, step) for match in found)
+            quotes = find_quotes(form, evidence)
+            yield from (one for one in quotes if not _is_inflected(one.text.split()[at], words[at]))
 
 
 def _is_inflected(word: str, name: str) -> bool:

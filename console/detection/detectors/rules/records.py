@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
-from console.detection.detectors.rules.stated import PROSE, is_excluding, is_keeping, may_change
+from console.detection.detectors.rules.exclusions import is_swapping, is_unwanted
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, words_before
+from console.detection.detectors.rules.stated import PROSE, may_change
 from console.environments.evidence import Evidence
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
@@ -28,6 +29,8 @@ _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _ON_ONE_LINE = re.compile(r"\s*(?:\n|;|,\s)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
+_MEASURE = re.compile(r"[^\W\d_]{2,20} \d{1,2}(?![\w.,:]\d)|(?<![\d.,:])\d{1,2} ?[^\W\d_]{2,20}")
+"""A short number beside the name of what it measures, such as "size 43"."""
 _GONE = PATTERNS["records.gone"]
 _ALL = PATTERNS["records.all"]
 _COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
@@ -46,7 +49,8 @@ class _Said:
 def other_record_described(evidence: Evidence) -> Finding | None:
     """Find an argument with the id of a record in a list if the user described another record of that list."""
     for call in evidence.pending_calls:
-        said = list(_list_said(evidence, removes=Effect.DELETE in call.effects))
+        all_said = _list_said(evidence, removes=Effect.DELETE in call.effects)
+        said = [each for each in all_said if not is_swapping(words_before(each.quote, evidence))]
         for one in call.arguments if may_change(call, evidence) else ():
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
                 shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
@@ -130,34 +134,23 @@ def _matches(one: _Said, text: str) -> bool:
 def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
     """Yield the words and values with which the user can have described a thing."""
     for place, step, whole, start in evidence.user_texts:
-        plain, anchors = lowered(whole), read_anchors(whole[start:])
-        taken: list[tuple[int, int]] = []
-        for anchor in (anchor for anchor in anchors if anchor.kind in _COMPARED):
+        plain = lowered(whole)
+        anchors = [anchor for anchor in read_anchors(whole[start:]) if anchor.kind in _COMPARED]
+        for anchor in anchors:
             low, high = anchor.start + start, anchor.end + start
-            taken.append((low, high))
-            yield _Said(
-                "", anchor, Quote(whole[low:high], low, high, place, step), _excludes(plain, low, removes=removes)
-            )
-        for match in _WORD.finditer(plain, start):
-            if any(
-                one.start + start < match.end() and match.start() < one.end + start
-                for one in anchors
-                if one.kind in _COMPARED
-            ):
+            quote = Quote(whole[low:high], low, high, place, step)
+            yield _Said("", anchor, quote, is_unwanted(quote, evidence, removes=removes))
+        for match in (*_WORD.finditer(plain, start), *_MEASURE.finditer(plain, start)):
+            if any(one.start + start < match.end() and match.start() < one.end + start for one in anchors):
                 continue
             parts = [(match[0], match.start())]
-            if WITHOUT_SPACES.search(match[0]):
+            if WITHOUT_SPACES.search(match[0]) and not _MEASURE.fullmatch(match[0]):
                 parts = [(match[0][at : at + 2], match.start() + at) for at in range(len(match[0]) - 1)]
             for word, low in parts:
                 is_short = len(word) < 3 and not WITHOUT_SPACES.search(word)
                 if not is_short and word not in FUNCTION_WORDS:
                     quote = Quote(whole[low : low + len(word)], low, low + len(word), place, step)
-                    yield _Said(word, None, quote, _excludes(plain, low, removes=removes))
-
-
-def _excludes(plain: str, at: int, *, removes: bool) -> bool:
-    before = plain[max(0, at - 40) : at]
-    return is_excluding(before, words=True) or is_keeping(before, words=True, removes=removes)
+                    yield _Said(word, None, quote, is_unwanted(quote, evidence, removes=removes))
 
 
 def _holds(text: str, value: str) -> bool:
@@ -219,7 +212,8 @@ def _scalars(part: Any) -> Iterator[tuple[str, str]]:
             if isinstance(value, bool):
                 yield name, f"{name} {value}"
             else:
-                yield from _scalars(value) if isinstance(value, (dict, list)) else [(name, str(value))]
+                measure = [(name, f"{name} {value}")] if re.fullmatch(r"\d{1,2}", str(value)) else []
+                yield from _scalars(value) if isinstance(value, (dict, list)) else [(name, str(value)), *measure]
     elif isinstance(part, list):
         for value in part:
             yield from _scalars(value) if isinstance(value, (dict, list)) else [("", str(value))]

@@ -13,7 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
+from console.detection.detectors.rules.exclusions import is_excluding
+from console.detection.detectors.rules.finding import (
+    PATTERNS,
+    Finding,
+    broken,
+    find_quotes,
+    one_line,
+    quote_action,
+    words_before,
+)
 from console.detection.detectors.rules.numbers import find_number
 from console.detection.detectors.rules.stated import (
     KINDS,
@@ -24,7 +33,6 @@ from console.detection.detectors.rules.stated import (
     each_once,
     file_ending,
     is_discussed,
-    is_excluding,
     is_handled_before,
     list_stated,
     may_change,
@@ -370,11 +378,9 @@ def list_named_instead(text: str, among: RivalSet, evidence: Evidence) -> list[Q
 
 def _named(value: Value, evidence: Evidence) -> Iterator[Quote]:
     """Yield the user's words for a value, without those that exclude it."""
-    for place, step, whole, start in evidence.user_texts:
-        for match in re.finditer(value.named, whole[start:]):
-            low, high = match.start() + start, match.end() + start
-            if not is_excluding(lowered(whole[max(0, low - 40) : low]), words=True):
-                yield Quote(whole[low:high], low, high, place, step)
+    for quote in find_quotes(re.compile(value.named), evidence):
+        if not is_excluding(words_before(quote, evidence), words=True):
+            yield quote
 
 
 def _mentions(text: str, value: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from console.detection.detectors.rules.exclusions import is_excluding, is_excluding_after, is_keeping
 from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
@@ -53,14 +54,6 @@ _OWN = PATTERNS["stated.own"]
 """The words before a value that the user states as their own."""
 _NAMES = PATTERNS["stated.names"]
 """The nouns before a number that names a thing, such as an invoice."""
-_NOT = PATTERNS["stated.not"]
-_NOT_EITHER = PATTERNS["stated.not_either"]
-"""Words after which a negation excludes nothing."""
-_STATEMENT = PATTERNS["stated.statement"]
-"""Words after which a negation describes a fact and does not make a request."""
-_AND = re.compile(r"\s(?:and|und|et|y|e|en|i|и|but|aber|mais|pero|ma|then)\s|[和而]")
-_KEEP = PATTERNS["stated.keep"]
-_LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +77,6 @@ class StatedValue:
     def number(self) -> float:
         """The stated number."""
         return float(self.anchor.value)
-
-
-def is_excluding(before: str, *, words: bool = False) -> bool:
-    """Return whether a lower-case text ends in a negation of the next words; if `words`, stop at an "and"."""
-    found = _NOT.search(before)
-    if found is None or _STATEMENT.search(before[: found.start()]):
-        return False
-    scope = before[found.start() :]
-    return not (_NOT_EITHER.search(scope) or (words and _AND.search(scope)))
-
-
-def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> bool:
-    """Return whether a lower-case text ends in a wish to keep the next words; if `words`, stop at an "and".
-
-    "Keep" forbids only removals, because a change can keep an attribute. "Leave" forbids any change.
-    """
-    found = _KEEP.search(before)
-    if found is None or (words and _AND.search(found[0])):
-        return False
-    return removes or bool(_LEAVE.match(found[0]))
 
 
 def is_discussed(evidence: Evidence) -> bool:
@@ -154,10 +127,11 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             money = anchor.kind is AnchorKind.NUMBER and bool(_CURRENCY.search(near))
             before = lowered(whole[max(0, low - 40) : low])
             is_link = anchor.kind in (AnchorKind.LINK, AnchorKind.DIGITS)
-            excluded, kept = is_excluding(before), is_keeping(before)
+            quote = Quote(whole[low:high], low, high, place, step)
+            kept = is_keeping(before)
+            excluded = is_excluding(before) or is_excluding_after(quote, evidence)
             is_open = bool(excluded or kept or _OPEN.search(before) or (is_link and _ORIGIN.search(before)))
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
-            quote = Quote(whole[low:high], low, high, place, step)
             own = bool(_OWN.search(before))
             names = anchor.kind is AnchorKind.NUMBER and not money and bool(_NAMES.search(before))
             found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names))

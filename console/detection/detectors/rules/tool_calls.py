@@ -259,7 +259,7 @@ _COMPUTED = PATTERNS["tool_calls.computed"]
 
 def number_differs(evidence: Evidence) -> Finding | None:
     """Find a number that differs from the user's number for the same noun."""
-    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b(?![.,:/ -]\d)", evidence.user)
+    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b(?!\s?%|[.,:/ -]\d)", evidence.user)
     numbers = {noun: number for noun, number in found if noun not in FUNCTION_WORDS}
     for one in (one for call in evidence.pending_calls for one in call.arguments):
         noun = re.sub(r"_?(?:id|number|no)$", "", one.name.lower())
@@ -346,8 +346,9 @@ def name_unchecked(evidence: Evidence, told: str) -> list[str]:
 
 
 def _has_new_number(value: str, evidence: Evidence) -> bool:
-    """Return whether a text of several words has a number that the user did not write."""
-    return " " in value.strip() and not set(re.findall(r"\d+", value)) <= set(re.findall(r"\d+", evidence.user))
+    """Return whether a value has a number that the user did not write, or the user's numbers in another order."""
+    own, said = re.findall(r"\d+", value), re.findall(r"\d+", evidence.user)
+    return all(said[at : at + len(own)] != own for at in range(len(said) - len(own) + 1)) if own else False
 
 
 def _is_stated(value: str, evidence: Evidence) -> bool:

@@ -10,7 +10,7 @@ from console.detection.detectors.rules import RULES
 from console.environments.acts import is_shell_line
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
-from console.trajectory.requirements.anchors import AnchorKind, read_anchors
+from console.trajectory.requirements.anchors import AnchorKind, days_between, read_anchors
 
 
 def flags(request, tool, arguments, *steps):
@@ -109,10 +109,27 @@ def test_what_only_sounds_like_an_exclusion_or_is_computed_is_not_flagged(reques
         ("16:15:00+01:00", AnchorKind.TIME, "16:15"),
         ("T16:15-05:00", AnchorKind.TIME, "16:15"),
         ("16:15:00.000Z", AnchorKind.TIME, "16:15"),
+        ("오후 3시 반에", AnchorKind.TIME, "03:30"),
+        ("alle 9 e mezza", AnchorKind.TIME, "09:30"),
+        ("14 مارس", AnchorKind.DATE, "03-14"),
+        ("5 maaliskuuta", AnchorKind.DATE, "03-05"),
     ],
 )
 def test_times_counts_and_versions_are_read_as_people_write_them(text, kind, value):
     assert [(one.kind, one.value) for one in read_anchors(text)] == [(kind, value)]
+
+
+@pytest.mark.parametrize("words", ["el martes 15", "martedì 15", "Martin 15", "Marta 15", "junior 15", "Julia 15"])
+def test_a_word_that_begins_like_a_month_is_none(words):
+    assert [one.value for one in read_anchors(words)] == ["15"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "days"),
+    [("2027-07-14", "06-30", [14]), ("12-30", "2027-01-02", [3]), ("2027-02-28", "2027-06-31|2027-03-01", [123, 1])],
+)
+def test_a_date_without_a_year_is_as_near_as_it_can_be(one, other, days):
+    assert days_between(one, other) == days
 
 
 RIGHT = [
