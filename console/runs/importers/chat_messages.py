@@ -36,7 +36,7 @@ from console.runs.importers.parts.json_records import (
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, SCALED, list_doubts, number_of, read_result, trial_of
 from console.runs.importers.parts.written_calls import with_written_calls
-from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
+from console.runs.importers.records import Entry, Importer, Progress, Skipped, WrittenCalls
 
 _IDS = ("id", "task_id", "instance_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _SESSION_IDS = ("session_id", "sessionId", "conversation_id", "thread_id")
@@ -70,6 +70,10 @@ def conversations(
         for doubt in list_doubts(fields, scaled):
             intake.leave_out(doubt)
         messages = record.value if isinstance(record.value, list) else _messages(fields, intake)
+        answered = plain_object(fields.get("response"))
+        if not messages and any(one.get("error") for one in (fields, answered, plain_object(answered.get("body")))):
+            yield Skipped(record.line, "The request failed, so there is nothing to review")
+            continue
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
@@ -115,6 +119,7 @@ def _conversations(records: Iterator[Record], path: Path) -> Iterator[Record]:
         sessions = [plain_object(one).get("runs") for one in plain_list(record.value)]
         fields = plain_object(record.value)
         stored = plain_object(plain_object(fields.get("chat_store", fields)).get("store"))
+        sessions.append(fields.get("tasks_output"))
         runs = [run for one in sessions for run in plain_list(one)] or [one for one in stored.values() if one]
         yield from (Record(record.line, run) for run in runs) if runs else [record]
 
@@ -321,9 +326,9 @@ OPENAI = _importer(
         # AutoGen's messages, and the saved state of an agent.
         (".llm_context.messages[].type",),
         (".agent_states", ".version"),
-        # The stores of LlamaIndex and Agno, and messages of Haystack's older versions.
+        # The stores of LlamaIndex and Agno, the output of CrewAI, and messages of Haystack's older versions.
         *((".store", ".class_name"), (".chat_store.store", ".class_name")),
-        *((".run_data.messages[].role",), ("[].runs[].messages[].role",)),
+        *((".run_data.messages[].role",), ("[].runs[].messages[].role",), (".tasks_output[].messages[].role",)),
         *(("[]._role", "[]._content"), (".messages[]._role",)),
         # A message per line, also of a session of Strands or events of Google's ADK.
         (".message.role", ".message_id"),

@@ -76,6 +76,8 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
     facts = [(one, _attributes(one.value)) for one in records]
     agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
     read_spans = [_span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)]
+    repeated = _repeated_by_children(records, read_spans)
+    read_spans = [None if id(span) in repeated else span for span in read_spans]
     root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
     if not any(span and span.kind == MODEL_SPAN for span in read_spans):
         read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
@@ -102,6 +104,16 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
     known = {"label": told.get("gold_label"), "outcome": told.get("outcome")} if is_file else {}
     entry = restore_export(entry, {"opening": told.get("opening"), **known})
     return locate_entry(entry, trace_id, 1) if trace_id else entry
+
+
+def _repeated_by_children(records: Sequence[Record], spans: Sequence[LoggedSpan | None]) -> set[int]:
+    """Return the ids of model spans that contain another model span: two instrumentations recorded one request."""
+    models = {
+        str(one.value.get("spanId") or ""): (span, str(one.value.get("parentSpanId") or ""))
+        for one, span in zip(records, spans, strict=True)
+        if span and span.kind == MODEL_SPAN and span.given
+    }
+    return {id(models[parent][0]) for _, parent in models.values() if parent and parent in models}
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:

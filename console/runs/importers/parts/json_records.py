@@ -82,6 +82,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
 _QUOTE, _LIST = ord('"'), ord("[")
 _OPENING = frozenset(b"{[")
 _CHUNK_BYTES = 2**18
+_SEVERAL = "A second JSON document follows the first. Save each document as a file of its own, then import the files."
 _GARBLED = (
     "This is not valid JSON: exactly one comma must separate two records. Fix the commas or export the log again."
 )
@@ -172,7 +173,8 @@ class _Scan:
                 if self.reading and self.level > depth:
                     continue
             if self.ended:
-                raise self._garbled(start)
+                is_next = self.depth > 1 and kind in _OPENING and not self.buffer[self.kept : start].strip()
+                raise self._garbled(start, _SEVERAL if is_next else _GARBLED)
             if self.inside and self.level == depth and not self._begin(start, closing=kind in b"}]"):
                 self.inside = False
             self.level += 1 if kind in _OPENING else -1 if kind != _QUOTE else 0
@@ -215,8 +217,8 @@ class _Scan:
             return broken_json(broken, rest, self.path, self.line)
         return UnreadableFile(str(self.path), CUT, self.line + rest.count(b"\n"))
 
-    def _garbled(self, position: int) -> UnreadableFile:
-        return UnreadableFile(str(self.path), _GARBLED, self.line + self.buffer.count(b"\n", self.kept, position))
+    def _garbled(self, position: int, reason: str = _GARBLED) -> UnreadableFile:
+        return UnreadableFile(str(self.path), reason, self.line + self.buffer.count(b"\n", self.kept, position))
 
 
 HEAD_BYTES, LONG_HEAD_BYTES = 2**16, 2**23

@@ -492,6 +492,7 @@ def test_messages_of_a_framework_are_read_from_a_list_and_from_lines(read, name,
     [
         {"class_name": "SimpleChatStore", "store": {"ada": FORMS["llama-index"], "bob": renamed("llama-index")}},
         [{"session_id": "s1", "runs": [{"messages": FORMS["openai"]}, {"messages": renamed("openai")}]}],
+        {"raw": "ok", "tasks_output": [{"messages": FORMS["openai"]}, {"messages": renamed("openai")}]},
         [{"run_id": name, "run_data": {"messages": FORMS["openai"]}} for name in ("r1", "r2")],
     ],
 )
@@ -514,3 +515,42 @@ def test_a_single_message_of_a_session_is_named_as_such(read):
     report, (one,) = read(FORMS["strands"][1])
     assert calls(one) == CANCEL
     assert [*report.left_out] == ["beginning of the session (its first message has number 1)"]
+
+
+def test_a_request_that_two_instrumentations_recorded_is_read_once(read):
+    def model(span_id, parent, start):
+        told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": orjson.dumps([ASKED]).decode()}
+        told["gen_ai.output.messages"] = orjson.dumps([CALL]).decode()
+        ids = {"trace_id": "t", "span_id": span_id}
+        return {"name": "chat", "context": ids, "parent_id": parent, "start_time": start, "attributes": told}
+
+    _, (one,) = read(model("a", None, "1"), model("b", "a", "2"), model("c", None, "3"), model("d", "c", "4"))
+    assert calls(one) == CANCEL * 2
+
+
+def test_a_failed_request_of_a_batch_is_skipped_with_the_reason(read):
+    answer = {"status_code": 200, "body": {"choices": [{"message": CALL}]}}
+    failed = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
+    report, (one,) = read({"custom_id": "r-1", "response": answer}, {"custom_id": "r-2", "response": failed})
+    assert (calls(one), report.skipped, report.unasked) == (CANCEL, 1, 1)
+    assert report.notes == [{"line": 2, "reason": "The request failed, so there is nothing to review"}]
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        ({"index": 0, "output": {"history": [ASKED]}, "time": {}}, "runs of AgentBench"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}, "Import the log of the agent"),
+        ([{"task_name": "t", "task": "Cancel", "agent": "shop", "output": "ok"}], r"model_dump_json\(\)"),
+        ([{"session_id": "s1", "session_data": {}, "agent_data": {}}], r"Import agno_runs\.json"),
+    ],
+)
+def test_a_file_beside_the_log_of_a_program_is_refused_with_what_to_bring(read, record, sentence):
+    with pytest.raises(UnreadableFile, match=sentence):
+        read(record)
+
+
+def test_a_second_document_behind_a_list_is_named(read):
+    session = {"session_id": "s1", "runs": [{"messages": FORMS["openai"]}]}
+    with pytest.raises(UnreadableFile, match="A second JSON document follows the first"):
+        read(session, session)
