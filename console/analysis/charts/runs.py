@@ -115,10 +115,10 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
         annotation = {"text": f"budget {cap:,.0f}", "xanchor": "left", "x": 0}
         figure.add_hline(float(cap), line={"color": QUIET, "width": 1, "dash": "dash"}, annotation=annotation)
     highest = max([1.0, *frame["used"].astype(float), *frame["cap"].dropna().astype(float)])
-    label_last_points(figure, ends, gap=0.08 * highest, beside=True)
     # Without a step, the axis of a small count has fractions.
     figure.update_yaxes(range=[0, 1.2 * highest], dtick=1 if highest < 6 else None)
-    return set_titles(figure, "Budget used over time", f"{unit} since the trial's first claim", "inspections")
+    titled = set_titles(figure, "Budget used over time", f"{unit} since the trial's first claim", "inspections")
+    return label_last_points(titled, ends, gap=0.08 * highest, beside=True)
 
 
 def oversight_curve(frame: pd.DataFrame) -> go.Figure:

@@ -116,7 +116,7 @@ def split_series(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.Dat
 
 def label_last_points(
     figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float, *, beside: bool = False
-) -> None:
+) -> go.Figure:
     """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
 
     Lines that end at the same point share a label; a thin line joins a label that had to move to its point. With
@@ -127,7 +127,7 @@ def label_last_points(
         shared.setdefault((x, y), []).append((label, colour))
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
     if beside and any(x < 0.9 * width for x, _y in shared):
-        return
+        return figure
     heights = sorted(y for _x, y in shared)
     for (x, y), labels in sorted(shared.items(), key=lambda end: end[0][1]):
         # The lower of two close lines has its label below, so that the upper line does not cross it.
@@ -150,8 +150,9 @@ def label_last_points(
         )
         place -= gap * below
     if beside:
-        figure.update_xaxes(range=[0, 1.6 * width or 1])
-    figure.update_layout(showlegend=False)
+        room = 24 + 7 * max((len(note.text) for note in figure.layout.annotations), default=0)
+        figure.update_xaxes(range=[0, 1.03 * width or 1]).update_layout(margin={"r": room})
+    return figure.update_layout(showlegend=False)
 
 
 def name_coinciding_lines(figure: go.Figure) -> go.Figure:

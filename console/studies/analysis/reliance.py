@@ -168,7 +168,7 @@ def describe_advice(table: pd.DataFrame) -> str:
     if not parts:
         return "Omission and commission cannot be estimated: they need seeded items that the detector gets wrong."
     told = "".join(f" {_signals(condition, part)}" for condition, part in _by_condition(table))
-    return f"When the detector is wrong about a seeded item, reviewers follow it: {'; '.join(parts)}.{told}"
+    return f"How often reviewers follow a detector that is wrong about a seeded item: {'; '.join(parts)}.{told}"
 
 
 def _comparable(table: pd.DataFrame) -> pd.DataFrame:

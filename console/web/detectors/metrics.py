@@ -183,9 +183,8 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
     limit = "the run has no budget."
     if evaluation.cap is not None:
         beyond = int(table["beyond_budget"].sum())
-        limit = (
-            f"the budget of {evaluation.cap:,} per trial {f'does not cover {beyond:,}' if beyond else 'covers all'}."
-        )
+        reach = f"does not cover {beyond:,}" if beyond else "covers all"
+        limit = f"the budget of {evaluation.cap:,} without known items {reach}."
     each = f" ({evaluation.reviews} reviews of each item)" if evaluation.reviews > 1 else ""
     if evaluation.is_gate:
         flagged = counted(int(table["flagged"].sum()), "action")

@@ -48,7 +48,7 @@ def show_line_counts(run_name: str, version: tuple[Any, ...]) -> None:
     rows = []
     for one in found:
         share = one.corrected_share
-        told = "–" if share is None else f"{one.corrected_lines} of {one.reviewed} reviewed ({share:.0%})"
+        told = "–" if share is None else f"{one.corrected_lines} of {one.reviewed} reviewed lines ({share:.0%})"
         counts = {name: str(value) for name, value in one.to_dict().items()}
         rows.append(counts | {"corrected": told})
     numbers = [name for name in _COLUMNS if name not in ("detector", "corrected")]

@@ -60,7 +60,7 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
         st.caption("No trials yet. Import a log or start the next trial below.")
         return
     if expired:
-        st.warning(f"{counted(expired, 'check')} expired without a decision in the last 7 days, so no action ran.")
+        st.warning(f"{counted(expired, 'check')} expired undecided in the last 7 days, so no action ran.")
     show_html(_now_html(run, found, oldest, at_ms))
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
@@ -123,8 +123,8 @@ def _success(run: tables.Run, found: Overview) -> None:
     if not archive:
         rows += [(one.trial, "before any review", one.unaided, found.tasks) for one in found.solved]
     if len(found.solved) < 2:
-        unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
-        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {counted(found.tasks, 'task')}** solved.{unaided}")
+        unaided = "" if archive or not first.tasks else f", {first.unaided:,} without a review"
+        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {counted(found.tasks, 'task')}** solved{unaided}.")
         if archive:
             st.caption(_RECORDED)
         return
@@ -161,7 +161,7 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
         yield "decisions", sum(count for _kind, count in flow.answers), "decisions"
     for kind, count in flow.answers:
         yield _WORDS["decisions"].get(kind, kind), count, f"answer {kind}"
-    for label, count in (("pending", flow.waiting - flow.beyond), ("beyond the budget", flow.beyond)):
+    for label, count in (("pending", flow.waiting - flow.beyond), ("beyond budget", flow.beyond)):
         if count:
             yield label, count, "waiting"
     if outcomes and not asked:

@@ -106,6 +106,7 @@ def _show_grid(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], ke
         shown.style.format({name: partial(cell_text, column=name, columns=part.columns) for name in names}),
         part.title,
         key=f"grid-{key}",
+        width="content",
         height="content" if len(shown) < _LONG else 480,
         column_config={name: st.column_config.Column(capitalize(heading(name, part.columns))) for name in names},
         placeholder="–",

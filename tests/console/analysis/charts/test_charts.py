@@ -252,6 +252,12 @@ def test_a_budget_line_that_ends_before_others_has_a_legend_since_its_label_woul
     assert [note.text for note in figure.layout.annotations] == ["budget 5"]
 
 
+def test_a_used_budget_fills_its_axis_and_its_labels_have_the_margin():
+    figure = CHARTS["budget-burn-down"](TABLES["budget-burn-down"].iloc[:2])
+    assert figure.layout.xaxis.range[1] < 1.1 * max(max(line.x) for line in figure.data)
+    assert figure.layout.margin.r > 6 * len("trial 0: 1 caught")
+
+
 def test_a_label_that_moved_is_joined_to_its_point_and_equal_ends_share_one():
     rows = [(0, 5.0, 4, 0.0, None), (1, 5.0, 4, 0.0, None), (2, 5.0, 4, 4.0, None), (3, 5.0, 4.1, 4.1, None)]
     notes = CHARTS["budget-burn-down"](pd.DataFrame(rows, columns=["trial", "minute", "used", "caught", "cap"]))

@@ -168,8 +168,8 @@ def test_omission_and_commission_with_their_counts():
         columns=["reviewers", "condition", "advice", "figure", "value", "low", "high", "n", "items", "errors", "note"],
     )
     assert reliance.describe_advice(rows) == (
-        "When the detector is wrong about a seeded item, reviewers follow it: 5 of 10 wrong, unflagged actions were "
-        "approved (omission), 50% on average over participants (20% to 80%); 2 of 8 correct, flagged actions were "
+        "How often reviewers follow a detector that is wrong about a seeded item: 5 of 10 wrong, unflagged actions "
+        "were approved (omission), 50% on average over participants (20% to 80%); 2 of 8 correct, flagged actions were "
         "rejected (commission), 25% on average over participants (10% to 40%). Under shown, d' is 1.20 (0.80 to 1.60)."
     )
     assert "cannot be estimated" in reliance.describe_advice(rows.iloc[:0])

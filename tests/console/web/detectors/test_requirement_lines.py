@@ -41,7 +41,7 @@ def corrected(tmp_path, monkeypatch):
 
 def test_the_page_and_the_command_count_lines_and_corrections(corrected, open_page, capsys):
     page = " ".join(str(found.proto.body) for found in open_page("detectors", run="kettles").get("html"))
-    assert "1 of 2 reviewed (50%)" in page
+    assert "1 of 2 reviewed lines (50%)" in page
     capsys.readouterr()
     assert run_command(["detector", "lines", "kettles", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)

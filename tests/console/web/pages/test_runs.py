@@ -277,7 +277,7 @@ def test_checks_that_expired_undecided_are_a_warning(open_page):
     trials = next(frame.value for frame in at.dataframe if "Expired undecided" in frame.value)
     assert "Waiting for a decision" not in trials
     assert list(trials["Held at an action"]) == [1]
-    assert "1 check expired without a decision in the last 7 days, so no action ran." in said
+    assert "1 check expired undecided in the last 7 days, so no action ran." in said
 
 
 def test_a_pattern_that_could_not_be_applied_to_a_call_is_named(open_page, words, tmp_path):

@@ -40,7 +40,7 @@ BARS = {
     "feedback only": DECIDED.format(what="*") + " AND d.decision = 'respond'",
     "escalated": DECIDED.format(what="*") + " AND d.decision = 'escalate'",
     "pending": f"SELECT min(({OPEN}), ({CAP}) - ({USED}))",
-    "beyond the budget": f"SELECT max(0, ({OPEN}) - ({CAP}) + ({USED}))",
+    "beyond budget": f"SELECT max(0, ({OPEN}) - ({CAP}) + ({USED}))",
     "solved": OWN.format(what="count(*)") + f" AND {SOLVED}",
     "retried": "SELECT count(*) FROM trajectory t WHERE t.trial = :trial + 1 AND NOT t.carried_over",
 }
