@@ -128,7 +128,7 @@ def terms(instruction: str) -> tuple[Term, ...]:
 def _term(match: re.Match[str], instruction: str) -> Term | None:
     group = match.lastgroup or "word"
     kind, start, end = _KINDS[group], match.start(), match.end()
-    if group in ("name", "word"):
+    if group in ("name", "word", "attribute"):
         start = _after_function_words(instruction, start, end)
         end = start + len(instruction[start:end].rstrip(".'’-"))
         if end - start < 2:

@@ -43,6 +43,14 @@ def test_a_number_is_not_found_within_another_one():
     assert found("0 is the count", "(min 0.0, max 1.0)") == ["0.0"]
 
 
+def test_a_function_word_is_no_part_of_an_attribute():
+    assert [term.text for term in terms("at least 1.5 l and free delivery, fat free")][-3:] == [
+        "free",
+        "delivery",
+        "fat free",
+    ]
+
+
 def test_the_place_of_a_picture_is_no_request():
     found = terms("Press the button. [image, 2.3 MB, png] Then stop.")
     assert [(one.text, one.start) for one in found] == [("Press", 0), ("button", 10), ("stop", 44)]
