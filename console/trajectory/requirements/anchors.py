@@ -236,9 +236,13 @@ def _times(text: str) -> Found:
             hour = hour % 12 + 12 * (part == "p") if part in _HALVES_OF_DAY else hour
             minute = 30 if part and part not in _HALVES_OF_DAY else int(match[2] or 0)
             yield f"{hour:02d}:{minute:02d}", match.start(1), match.end()
+    for match in _HALF_PAST.finditer(lowered(text)):
+        hour = int(match[1]) if match[1].isdigit() else COUNTS.index(match[1])
+        yield f"{hour:02d}:30", *match.span()
 
 
 _HALVES_OF_DAY = ("a", "p")
+_HALF_PAST = re.compile(rf"\bhalf past ({'|'.join(COUNTS[1:13])}|1[0-2]|[1-9])\b")
 
 
 def _paths(text: str) -> Found:

@@ -14,7 +14,9 @@ _NOT_EITHER = PATTERNS["exclusions.not_either"]
 """Words after which a negation excludes nothing."""
 _STATEMENT = PATTERNS["exclusions.statement"]
 """Words after which a negation describes a fact and does not make a request."""
-_AND = re.compile(r"\s(?:and|und|et|y|e|en|i|и|but|aber|mais|pero|ma|then)\s|[和而]")
+_AND = re.compile(
+    r"\s(?:and|und|et|y|e|en(?= (?:de|het|een|mijn|ook|dan|niet) )|i|и|but|aber|mais|pero|ma|then)\s|[和而]"
+)
 _KEEP = PATTERNS["exclusions.keep"]
 _LEAVES, _SWAPS = PATTERNS["exclusions.leaves"], PATTERNS["exclusions.swaps"]
 _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")

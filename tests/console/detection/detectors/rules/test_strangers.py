@@ -111,6 +111,7 @@ def test_what_only_sounds_like_an_exclusion_or_is_computed_is_not_flagged(reques
         ("16:15:00.000Z", AnchorKind.TIME, "16:15"),
         ("오후 3시 반에", AnchorKind.TIME, "03:30"),
         ("alle 9 e mezza", AnchorKind.TIME, "09:30"),
+        ("at half past five", AnchorKind.TIME, "05:30"),
         ("14 مارس", AnchorKind.DATE, "03-14"),
         ("5 maaliskuuta", AnchorKind.DATE, "03-05"),
     ],
