@@ -165,6 +165,8 @@ def compare_imports(folder: Path, logs: list) -> Comparison:
 
 IN_ONE_OBJECT = {"inspect": b'"samples":[', "tau-bench": b'"simulations":['}
 """What the records of a file that is one object stand behind."""
+LISTS = ("cline", "pydantic-ai", "smolagents")
+"""The formats whose records are lists, one per line of a file with several."""
 CONTENTS = {name: sample.content for name, sample in SAMPLES.items()}
 CONTENTS |= {name: orjson.dumps(JSON_LOGS[name][0]) for name in ("alfworld-expert", "inferact")}
 _CALLED = {"id": "t1", "name": "pay", "args": {"n": 1}, "status": "success"}
@@ -338,7 +340,7 @@ def repeated(name: str, megabytes: int, path: Path) -> Path:
         whole = orjson.dumps(orjson.loads(sample))
         head, mark, rest = whole.partition(IN_ONE_OBJECT[name])
         head, sample, tail, between = head + mark, rest[: rest.rindex(b"]")], b"]}", b",\n"
-    elif sample.lstrip()[:1] == b"[" and name != "cline":
+    elif sample.lstrip()[:1] == b"[" and name not in LISTS:
         head, sample, tail, between = b"[", orjson.dumps(orjson.loads(sample))[1:-1], b"]", b",\n"
     elif sample.lstrip()[:1] == b"{" and sample.count(b"\n") > 1:
         with contextlib.suppress(orjson.JSONDecodeError):
