@@ -252,7 +252,6 @@ def fold(url: str, seconds: float | None = None, *, least: int = MANY) -> None:
     then count the rows in the marked blocks.
     """
     opened = engine(url, writes=True)
-    error: type[Exception] = opened.dialect.loaded_dbapi.DatabaseError
     end = None if seconds is None else monotonic() + seconds
     check_file(opened)
     connection = borrow(opened, waits=False)
@@ -272,7 +271,7 @@ def fold(url: str, seconds: float | None = None, *, least: int = MANY) -> None:
                 return
             left = _store(run)
             connection.commit()
-    except error:
+    except opened.dialect.loaded_dbapi.DatabaseError:
         return
     finally:
         connection.rollback()
@@ -292,8 +291,9 @@ def _store(run: Callable[[str], Sequence[Any]]) -> bool:
             run(_ADD_UP.format(n="-sum(n)", own=summed))
             run(f"DELETE FROM {COUNTS} WHERE {own}")
             among = part.over(" UNION ALL ".join(f"SELECT {block} AS block" for block in blocks))
-            columns = "run_id, block, trial, name, who, n, last_ms"
-            run(f"INSERT INTO {COUNTS} ({columns}, part) SELECT {columns}, '{name}' FROM ({among}) AS counted")
+            run(
+                f"INSERT INTO {COUNTS} SELECT run_id, '{name}', block, trial, name, who, n, last_ms FROM ({among}) AS c"
+            )
             run(_ADD_UP.format(n="sum(n)", own=summed))
             run(f"DELETE FROM {COUNTS} WHERE part = '{name}' AND block = {_TOTAL} AND n = 0")
     return bool(marked)
@@ -316,18 +316,16 @@ ON CONFLICT (run_id, part, block, trial, name, who) DO UPDATE SET n = {COUNTS}.n
 
 def wrong_counts() -> str:
     """Return the statement that finds (run, part, first id of the block) of wrong stored counts."""
-    plain = " UNION ALL ".join(
+    plain = [
         f"SELECT run_id, '{name}' AS part, block, trial, name, who, n, last_ms FROM ({part.over('')}) AS of_{name}"
         for name, part in PARTS.items()
-    )
+    ]
+    totals = f"SELECT run_id, part, {_TOTAL}, trial, name, who, sum(n), CAST(NULL AS BIGINT) FROM {COUNTS}"
+    plain.append(f"{totals} WHERE block >= 0 AND part <> 'decision' GROUP BY run_id, part, trial, name, who")
     stored, counted = (
         f"SELECT run_id, part, block, trial, name, who, n, last_ms FROM {rows} c WHERE {_IS_UNMARKED}"
-        for rows in (COUNTS, f"({plain})")
+        for rows in (COUNTS, f"({' UNION ALL '.join(plain)})")
     )
-    totals = f"SELECT run_id, part, {_TOTAL}, trial, name, who, sum(n), CAST(NULL AS BIGINT) FROM {COUNTS}"
-    counted += f" UNION ALL {totals} WHERE block >= 0 AND part <> 'decision' GROUP BY run_id, part, trial, name, who"
-    # SQLite reads EXCEPT and UNION ALL from left to right.
-    counted = f"SELECT * FROM ({counted}) AS every"
     ways = [f"SELECT * FROM ({one} EXCEPT {other}) AS more" for one, other in ((stored, counted), (counted, stored))]
     return (
         f"SELECT coalesce(r.name, CAST(w.run_id AS TEXT)), w.part, w.block * {_BLOCK} FROM ({' UNION '.join(ways)}) "

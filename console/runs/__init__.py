@@ -334,10 +334,7 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
     }
 
 
-_item, _draw, _seeded = tables.Item, tables.AuditDraw, tables.SeededItem
-_AT_PLACE = [getattr(_draw, name) == getattr(_item, name) for name in ("trajectory_id", "step", "kind")]
-IS_AUDIT = select(_draw.id).where(*_AT_PLACE, col(_draw.number) < col(_draw.probability)).correlate(_item).exists()
-"""The SQL condition for an item that was drawn at random for an audit, not flagged by a detector."""
+_item, _seeded = tables.Item, tables.SeededItem
 IS_SEEDED = select(_seeded.item_id).where(_seeded.item_id == _item.id).correlate(_item).exists()
 """The SQL condition for an item with a known answer: it measures the reviewer, and its action never runs."""
 IS_LOGGED = col(_item.reviews_required) == 0

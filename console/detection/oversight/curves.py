@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, select, true
 from sqlmodel import Session, col
 
 from console.analysis.metrics import ranking_curves
@@ -261,19 +261,25 @@ def _sum_spending(session: Session, run: tables.Run) -> pd.DataFrame:
         .group_by(col(budget.trial))
         .subquery()
     )
-    place = ((col(entry.at_ms) - span.c.began) * _POINTS // (span.c.ended - span.c.began + 1)).label("place")
-    statement = (
-        select(span.c.trial, span.c.cap, span.c.began, func.max(col(entry.at_ms)), func.sum(col(entry.units)))
-        .join(budget, col(budget.id) == col(entry.budget_id))
-        .join(span, span.c.trial == col(budget.trial))
-        .where(col(budget.run_id) == run.id)
-        .group_by(span.c.trial, span.c.cap, span.c.began, place)
-        .order_by(span.c.trial, place)
+    first = select(literal(0).label("place")).cte(recursive=True)
+    place = first.union_all(select(first.c.place + 1).where(first.c.place < _POINTS - 1)).c.place
+    # Each interval reads its part of the index, without sorting all entries.
+    starts, ends_at = (
+        span.c.began + ((place + after) * (span.c.ended - span.c.began + 1) + _POINTS - 1) // _POINTS
+        for after in (0, 1)
     )
-    rows: list[Any] = [tuple(row) for row in session.execute(statement)]
-    found = pd.DataFrame(rows, columns=["trial", "cap", "began_ms", "at_ms", "used"])
-    found["used"] = found["used"].astype(int)
-    return found.assign(used=found.groupby("trial")["used"].cumsum(), cap=found["cap"].astype("Int64"))
+    of_trial = select(col(budget.id)).where(col(budget.run_id) == run.id, col(budget.trial) == span.c.trial)
+    within = col(entry.budget_id).in_(of_trial), col(entry.at_ms) >= starts, col(entry.at_ms) < ends_at
+    last, used = (
+        select(found).where(*within).correlate(span, place.table).scalar_subquery()
+        for found in (func.max(col(entry.at_ms)), func.sum(col(entry.units)))
+    )
+    statement = select(span.c.trial, span.c.cap, span.c.began, last, used).join_from(span, place.table, true())
+    found = session.execute(statement.order_by(span.c.trial, place))
+    rows: list[Any] = [tuple(row) for row in found if row[3] is not None]
+    spent = pd.DataFrame(rows, columns=["trial", "cap", "began_ms", "at_ms", "used"])
+    spent["used"] = spent["used"].astype(int)
+    return spent.assign(used=spent.groupby("trial")["used"].cumsum(), cap=spent["cap"].astype("Int64"))
 
 
 def _with_caught(spent: pd.DataFrame, pool: Pool | None, trial: int) -> pd.DataFrame:
