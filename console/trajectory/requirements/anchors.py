@@ -204,7 +204,8 @@ def _dates(text: str) -> Found:
         for match in pattern.finditer(text):
             year, day, words = match["year"], match["day"], re.findall(r"[^\s\d.,]+", lowered(match[0]))
             months = [match["month"]] if match.groupdict().get("month") else [str(at) for at in range(1, 13)]
-            if not any(_month(word) or (word in FUNCTION_WORDS and len(word) > 2) for word in words):
+            months = [str(_month(word)) for word in words if _month(word)] or months
+            if not any(word in FUNCTION_WORDS and len(word) > 2 for word in words):
                 taken.append(match.span())
                 yield (
                     "|".join(one[0] for month in months for one in _dated(match.span(), year, month, day)),

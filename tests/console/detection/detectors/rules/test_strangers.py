@@ -113,6 +113,8 @@ def test_what_only_sounds_like_an_exclusion_or_is_computed_is_not_flagged(reques
         ("alle 9 e mezza", AnchorKind.TIME, "09:30"),
         ("at half past five", AnchorKind.TIME, "05:30"),
         ("14 مارس", AnchorKind.DATE, "03-14"),
+        ("4 मार्च 2027", AnchorKind.DATE, "2027-03-04"),
+        ("12 जनवरी", AnchorKind.DATE, "01-12"),
         ("5 maaliskuuta", AnchorKind.DATE, "03-05"),
     ],
 )
