@@ -63,8 +63,8 @@ def select_filter(
         _("Find"), key="find", bind="query-params", placeholder=_(_HINT), label_visibility="collapsed", width=300
     )
     # Streamlit drops words that name no choice, such as those of another language.
-    known = set(map(_, _ONLY.values()))
-    on = sum(name != "only" or words in known for name in _SEVERAL for words in asked[name])
+    choices = set(map(_, _ONLY.values()))
+    on = sum(name != "only" or words in choices for name in _SEVERAL for words in asked[name])
     words = _("Filters ({count} on)").format(count=digits(on)) if on else _("Filters")
     chosen: dict[str, tuple[str, ...]] = {}
     with st.popover(words, key="ia-filters"):
