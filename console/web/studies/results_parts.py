@@ -102,13 +102,17 @@ def _show_table(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], k
 def _show_grid(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], key: str) -> None:
     shown, notes = readable(grid, hidden)
     names = list(map(str, shown))
+    heads = {name: st.column_config.Column(capitalize(heading(name, part.columns))) for name in names}
+    if "figure" in heads:
+        # The grid fits a column to its usual cells and cuts a name of twice their length.
+        heads["figure"]["width"] = 16 + 7 * max(len(str(cell)) for cell in shown["figure"])
     show_grid(
         shown.style.format({name: partial(cell_text, column=name, columns=part.columns) for name in names}),
         part.title,
         key=f"grid-{key}",
         width="content",
         height="content" if len(shown) < _LONG else 480,
-        column_config={name: st.column_config.Column(capitalize(heading(name, part.columns))) for name in names},
+        column_config=heads,
         placeholder="–",
     )
     if len(shown) >= _LONG:
