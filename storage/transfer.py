@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.engine import engine, mask_password, sqlite_path
 from storage.errors import StorageError
 from storage.migrations import head, migrate, missing_sentence, open_alone, refuse_unknown, revision
+from storage.run_counts import start_again
 from storage.tables import Table
 
 _PAGE = 500
@@ -54,6 +55,7 @@ def copy_database(source: str, target: str) -> list[CopiedTable]:
             _require_empty(write, target)
             copied = [_copy(read, write, table) for table in Table.metadata.sorted_tables]
             _continue_numbers(write)
+            start_again(write)
             return copied
     except DBAPIError as failed:
         why = f"Cannot copy to {mask_password(target)}: {_reason(failed)} Nothing was copied."
@@ -75,6 +77,7 @@ def replace_rows(source: str, target: str, newest: tuple[int, ...] | None) -> bo
             for table in Table.metadata.sorted_tables:
                 _copy(read, write, table)
             _continue_numbers(write)
+            start_again(write)
     except DBAPIError as failed:
         if getattr(failed.orig, "sqlstate", "") != _DEADLOCK:
             raise

@@ -20,6 +20,7 @@ from tests import postgres
 from tests.postgres import BOTH
 
 COUNTED = [*map(str, Outcome)]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.at_length) for seed in range(1, 12))]
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ class Plain:
 
 
 @BOTH
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_count_of_a_run_is_that_of_its_rows(url, seed):
     chance = random.Random(seed)
     with writing(url) as session:
@@ -226,7 +227,7 @@ def change(session, chance):
 
 
 @BOTH
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_counts_stay_those_of_the_rows_through_any_history(url, seed):
     chance = random.Random(seed)
     with writing(url) as session:
