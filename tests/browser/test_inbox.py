@@ -57,3 +57,20 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     page.goto(link)
     page.get_by_text("Your decision on").wait_for()
     page.locator(".ia-task", has_text="number 4,").wait_for()
+
+
+@pytest.mark.at_length
+def test_one_key_opens_the_next_item_and_a_row_keeps_its_own(filled, serve, open_page, settled):
+    filled()
+    address, page = serve(), open_page()
+    let_in(page, address, role="reviewer")
+    for place in ("first", "last"):
+        page.goto(f"{address}/inbox?run=kettles")
+        row = getattr(page.locator(".ia-waiting a"), place)
+        row.wait_for()
+        until(page, "() => document.body.dataset.iaKeys === 'inbox'")
+        wanted = int(row.get_attribute("data-item"))
+        if place == "last":
+            row.focus()
+        page.keyboard.press("Enter")
+        assert shown_item(page) == wanted

@@ -15,10 +15,11 @@ from console.review.access import list_reviewable_runs
 from console.review.pending_items import MOST_COUNTED, PendingItems, list_filter_choices, list_pending_items
 from console.review.waiting import measure_offered
 from console.trials.vigilance import has_known_items
-from console.web.review import actions, bulk_bar, inbox_tools, item_address
+from console.web.review import actions, bulk_bar, inbox_tools, item_address, shortcuts
 from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.browser import set_cookie
+from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, show_empty_state, show_guide
 from console.web.widgets.pending_rows import show_pending_rows
@@ -225,8 +226,11 @@ with reading() as session:
 with go:
     is_own_order = wanted.is_set or wanted.order != "urgent"
     words = _("Review first item") if is_own_order else _("Review next item")
-    if st.button(words, key="review-next", type="primary", disabled=not waiting.offered):
+    label = key_label(words, "Enter") if waiting.offered else words
+    if st.button(label, key="review-next", type="primary", disabled=not waiting.offered):
         open_item(only, waiting.offered[0].item.id if is_own_order else None)
+if waiting.offered:
+    hotkeys({"enter": "review-next"}, item_id="inbox", enabled=shortcuts.are_enabled())
 if only:
     with reading() as session:
         show_own_reviews(session, only, identity)

@@ -106,7 +106,7 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
     at = open_page("inbox")
     assert "The budget ends here: 1 more item cannot be inspected." in words(at)
-    assert at.button(key="review-next").label == "Review next item"
+    assert at.button(key="review-next").label == "Review next item  `Enter`"
     at.text_input(key="find").input("number 1").run()
     assert "<b>1</b> match. The filters hide 3." in words(at)
     assert "number 0" not in words(at)
