@@ -29,8 +29,9 @@ _CLAIMED = select(tables.Slot.item_id).where(
 class AgentsWaiting:
     """The agents that wait for this reviewer, and the items that the queue would offer the reviewer.
 
-    `count` agents wait, the first since `since_ms`. `item_id` in `run` has the first deadline, `deadline_ms` (None: no
-    deadline). `pending` counts the items of all runs within their budgets, including the items of these agents.
+    `count` agents wait. `item_id` in `run` has the first deadline, `deadline_ms` (None: no deadline), and waits since
+    `since_ms`. `pending` counts the items of all runs within their budgets, including the items of these agents. If
+    `are_more`, another agent's item, which is not counted, is claimed by the reviewer.
     """
 
     count: int = 0
@@ -39,20 +40,24 @@ class AgentsWaiting:
     item_id: int | None = None
     run: str = ""
     deadline_ms: int | None = None
+    are_more: bool = False
 
 
 def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_claimed: bool = False) -> AgentsWaiting:
     """Return the agents that wait for this reviewer; `without_claimed` leaves out the reviewer's own claims."""
     runs = {run.id or 0: run for run in list_reviewable_runs(session, reviewer, offering=True)}
     live = list_live_items(Transaction.joined(session), list(runs), reviewer, now_ms, _MANY)
+    all_live = len(live)
     if without_claimed and live:
         claimed = set(session.exec(_CLAIMED, params={"reviewer": reviewer}))
         live = [item for item in live if item.item_id not in claimed]
     pending = measure_offered(session, list(runs), reviewer)[0]
     if not live:
         return AgentsWaiting(pending=pending)
-    first, since_ms = live[0], min(item.asked_ms for item in live)
-    return AgentsWaiting(len(live), pending, since_ms, first.item_id, runs[first.run_id].name, first.deadline_ms)
+    first, run = live[0], runs[live[0].run_id].name
+    return AgentsWaiting(
+        len(live), pending, first.asked_ms, first.item_id, run, first.deadline_ms, all_live > len(live)
+    )
 
 
 PRESSING_MS = 5 * 60_000

@@ -290,12 +290,29 @@ _SWITCHES = frozenset({YES, NO, "yes", "no", "on", "off", "none", "null"})
 
 
 def _names_switch(name: str, value: str, text: str) -> bool:
-    """Return whether a text has a field with this name and value, or prose with all words of the name."""
+    """Return whether a text has a field with this name and value, or prose with all words of the name.
+
+    Prose that only negates a word of the name does not state a yes.
+    """
     if re.search(rf"(?<![^\W_]){re.escape(name.lower())}[\"']?\s*[:=]\s*[\"']?{value}\b", text):
         return True
     words = [word for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if len(word) > 2]
     words = [word for word in words if word not in FUNCTION_WORDS]
-    return bool(words) and "{" not in text and all(word[:5] in text for word in words)
+    if not words or "{" in text or not all(word[:5] in text for word in words):
+        return False
+    return value not in (YES, "yes", "on") or not any(_is_negated(word[:5], text) for word in words)
+
+
+def _is_negated(word: str, text: str) -> bool:
+    """Return whether a negation stands before each place of a word."""
+    return all(
+        _NEGATION.search(text[max(0, at.start() - 40) : at.start()]) for at in re.finditer(re.escape(word), text)
+    )
+
+
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|without|don['’]t|nicht|kein\w*|ohne|pas|sans|sin|senza|sem|niet|geen|zonder|не|без)\b[^.!?;,]{0,30}$"
+)
 
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"

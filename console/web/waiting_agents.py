@@ -54,7 +54,10 @@ def _show_agents(reviewer: str, title: str, reviews: bool) -> None:
     )
     if not now.count:
         return
-    words = ngettext("{count} action is waiting", "{count} actions are waiting", now.count).format(count=now.count)
+    words = ngettext("{count} action is waiting", "{count} actions are waiting", now.count)
+    if now.are_more:
+        words = ngettext("{count} more action is waiting", "{count} more actions are waiting", now.count)
+    words = words.format(count=now.count)
     data = {
         "said": f"{words} ({now.run})" if now.count == 1 else words,
         "since": now.since_ms,

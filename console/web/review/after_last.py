@@ -41,7 +41,9 @@ def show_nothing_left(
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
     more, is_empty = _("New items appear here automatically."), claim.reason == NoClaimReason.EMPTY
     why = f"{more if is_empty else inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip()
-    nothing = _("No pending items") if claim.reason == NoClaimReason.EMPTY else _("No item for you right now")
+    nothing = (
+        _("No pending items in this run") if claim.reason == NoClaimReason.EMPTY else _("No item for you right now")
+    )
     show_empty_state(nothing, why, _("Review"))
     with reading() as session:
         open_runs = list_reviewable_runs(session, who.name, offering=True)

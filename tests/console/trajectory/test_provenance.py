@@ -81,6 +81,9 @@ def test_yes_and_no_belong_to_what_they_are_said_of() -> None:
     assert source("Book it again.", "auto_renew", True, plan) is TOOL
     assert source("Book it again, but not refundable.", "refundable", False) is USER
     assert source("Book it again.", "permanent", True) is AGENT
+    assert source("Send it, but do not use express delivery.", "express", True) is AGENT
+    assert source("Not by train. Send it by express.", "express", True) is USER
+    assert source("Do not use express delivery.", "express", False) is USER
 
 
 def test_values_in_sql_and_in_commands_are_traced() -> None:

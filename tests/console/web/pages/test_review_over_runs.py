@@ -228,6 +228,16 @@ def test_a_researcher_assigns_an_item_and_names_the_reviewers_of_a_run(open_page
         assert session.exec(select(tables.RunAccess.entry)).all() == ["Ben"]
 
 
+def test_beside_the_item_of_an_agent_on_the_page_the_others_are_more(open_page, kettles):
+    ask("support", 1)
+    ask("billing", 2)
+    open_page("review")
+    with reading() as session:
+        every = get_agents_waiting(session, "Ada", now_ms())
+        others = get_agents_waiting(session, "Ada", now_ms(), without_claimed=True)
+    assert (every.count, every.are_more, others.count, others.are_more) == (2, False, 1, True)
+
+
 def test_an_agent_whose_heartbeats_stopped_is_not_announced(open_page, kettles, words):
     ask("support", 1)
     ask("billing", 2)
