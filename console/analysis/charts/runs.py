@@ -24,10 +24,10 @@ from console.analysis.charts.style import (
 )
 
 _ARMS = {
-    "none": ("no feedback", "#8a8f98"),
-    "binary": ("binary", "#d98c2b"),
+    "none": ("no feedback", "#767c86"),
+    "binary": ("binary", "#ac6e1f"),
     "nl": ("words", "#2f6fde"),
-    "full": ("full validation", "#2b9a66"),
+    "full": ("full validation", "#278c5d"),
 }
 _ORDERS = pd.CategoricalDtype(["as reviewed", "priority", "expected-cost", "fp-first"])
 _CHANCE, _IDEAL = "random", "ideal"

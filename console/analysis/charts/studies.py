@@ -228,7 +228,7 @@ def user_study(frame: pd.DataFrame) -> go.Figure:
     sources = list(dict.fromkeys(last.loc[here, "source"]))
     for (source, feedback), rows in last[here].groupby(["source", "feedback"], sort=False):
         symbol = symbols[sources.index(source) % len(symbols)]
-        mark = {"color": colours.get(str(feedback), "#1fa386"), "symbol": symbol, "size": 10}
+        mark = {"color": colours.get(str(feedback), "#1a8b72"), "symbol": symbol, "size": 10}
         figure.add_trace(_deviations(rows, f"{source}, {feedback}", mark))
     for place, (source, rows) in enumerate(last[~here].groupby("source", sort=False)):
         figure.add_trace(_deviations(rows, str(source), paper_mark(place)))

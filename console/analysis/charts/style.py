@@ -68,12 +68,13 @@ def _shorten_names(names: Sequence[str]) -> list[str]:
     return cut
 
 
-MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
+MISALIGNED, ALIGNED, QUIET = "#cb5924", "#2a80c8", "#707c8f"
 DOTTED = {"color": QUIET, "width": 1, "dash": "dot"}
 _SCALE, CELL_INK = [[0.0, "rgba(79, 147, 210, 0.1)"], [1.0, "rgba(79, 147, 210, 0.6)"]], "#17202e"
 """Colours of heat maps, which let a light or a dark page shine through and work in greyscale, and of their text."""
 
-_COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
+# Labels have the colours of their lines: each colour is as dark on a light page as it is light on a dark one.
+_COLOURS = ("#2a80c8", "#ae6d19", "#1a8b72", "#c1539e", "#cb5924", "#7e6ecb")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _SIGNS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖"}
 """The marks of points, each with the character for it in a label."""

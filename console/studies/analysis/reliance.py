@@ -215,7 +215,9 @@ def describe_stamping(table: pd.DataFrame) -> str:
         why = rows["index"]["note"] if rows else "no decision has been made yet."
         return f"The rubber-stamping index cannot be estimated: {why}"
     index, apart = rows["index"], rows["difference"]
-    few = "; the others made too few with a measured time" if index["n"] < index["participants"] else ""
+    left = int(index["participants"] - index["n"])
+    others = "the others" if left > 1 else "the other one"
+    few = f"; {others} made too few with a measured time" if left > 0 else ""
     said = (
         f"Of the fastest quarter of each reviewer's decisions, {index['value']:.0%} agree with the "
         f"detector{span(index, '.0%')}, on average {over(index, index['participants'])}{few}"

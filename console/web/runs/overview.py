@@ -139,11 +139,12 @@ def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool
     `asked` is true if agents requested the reviews, and `recorded` if a log holds the next trials. Without `outcomes`,
     omit the solved tasks.
     """
-    widest, trials = max([1, *(flow.attempts for flow in flows)]), ""
-    for flow in flows:
+    rows = [list(_rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows]
+    # With several reviewers per item, a trial has more decisions than attempts.
+    widest, trials = max([1, *(count for bars in rows for _label, count, _css in bars)]), ""
+    for flow, bars in zip(flows, rows, strict=True):
         more = {"solved earlier": flow.carried_over, "unsolved and repeated unchanged": flow.copies}
         carried = "".join(f"<p>plus {count:,} {said}</p>" for said, count in more.items() if count)
-        bars = _rows(flow, asked, recorded, outcomes, flow is flows[-1])
         trials += f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{''.join(_bar(*bar, widest) for bar in bars)}</dl></li>"
     return f'<ol class="ia-loop" tabindex="0" aria-label="Trials of this run">{trials}</ol>'
 
@@ -171,5 +172,5 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
 
 
 def _bar(label: str, count: int, css: str, widest: int) -> str:
-    bar = f'<i style="--share:{min(1.0, count / widest):.4f}"></i>' if count else ""
+    bar = f'<i style="--share:{count / widest:.4f}"></i>' if count else ""
     return f'<div class="{plain(css)}"><dt>{plain(label)}</dt><dd>{bar}<b>{count:,}</b></dd></div>'

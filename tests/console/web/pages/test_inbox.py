@@ -110,7 +110,7 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     at.text_input(key="find").input("number 1").run()
     assert "<b>1</b> match. The filters hide 3." in words(at)
     assert "number 0" not in words(at)
-    assert at.button(key="review-next").label == "Review first item"
+    assert at.button(key="review-next").label == "Review first item  `Enter`"
     at.text_input(key="find").input("no such words").run()
     assert "The filters hide all pending items (4)." in words(at)
     at.button(key="show-all").click().run()

@@ -9,7 +9,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.detection import oversight
 from console.review import decisions, feedback_counts
-from console.review.overview import build_overview
+from console.review.overview import TrialFlow, build_overview
 from console.review.simulated.simulate import SimulationPlan, simulate
 from console.runs.status import run_status, status_rows
 from console.trials import engine, start
@@ -164,3 +164,16 @@ def _feedback(tally, sql):
         solved = AFTER.format(kind=kind, outcome="n.outcome = 'succeeded' AND n.released_by IS NULL")
         yield f"attempts after {name}", int(row["attempts"]), sql(every)
         yield f"solved after {name}", int(row["solved"]), sql(solved)
+
+
+def test_with_two_reviewers_the_bar_of_the_decisions_is_longer_than_that_of_the_attempts():
+    none = dict.fromkeys(
+        ("carried_over", "copies", "flagged", "stuck", "audits", "logged", "again", "waiting", "beyond"), 0
+    )
+    answers = (("approve", 7), ("reject", 3))
+    flow = TrialFlow(trial=0, attempts=5, judged=None, inspected=5, answers=answers, solved=0, **none)
+    bars = {
+        label: float(share)
+        for label, share in re.findall(r'<dt>([^<]+)</dt><dd><i style="--share:([\d.]+)">', loop_html([flow]))
+    }
+    assert (bars["attempts"], bars["decisions"], bars["approved"]) == (0.5, 1.0, 0.7)
