@@ -290,17 +290,13 @@ _SWITCHES = frozenset({YES, NO, "yes", "no", "on", "off", "none", "null"})
 
 
 def _names_switch(name: str, value: str, text: str) -> bool:
-    """Return whether a text has a field with this name and value, or prose with all words of the name.
-
-    Prose that only negates a word of the name does not state a yes.
-    """
+    """Return whether a text has a field with this name and value, or prose with all words of the name."""
     if re.search(rf"(?<![^\W_]){re.escape(name.lower())}[\"']?\s*[:=]\s*[\"']?{value}\b", text):
         return True
     words = [word for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if len(word) > 2]
     words = [word for word in words if word not in FUNCTION_WORDS]
-    if not words or "{" in text or not all(word[:5] in text for word in words):
-        return False
-    return value not in (YES, "yes", "on") or not any(_is_negated(word[:5], text) for word in words)
+    is_named = bool(words) and "{" not in text and all(word[:5] in text for word in words)
+    return is_named and not (value in (YES, "yes", "on") and any(_is_negated(word[:5], text) for word in words))
 
 
 def _is_negated(word: str, text: str) -> bool:
