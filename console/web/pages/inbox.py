@@ -254,7 +254,9 @@ if waiting.matching:
         st.caption(f"{order} {_('The priority of an item can differ from its score.')}")
     if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=grouped):
         open_item(only, pressed)
-    if waiting.beyond and identity.has(Role.RESEARCHER):
+    if waiting.beyond and not identity.has(Role.RESEARCHER):
+        st.caption(_("Ask a researcher to raise the budget."))
+    elif waiting.beyond:
         with st.container(key="raise-budget"):
             st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": only.name} if only else {})
 else:

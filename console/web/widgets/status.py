@@ -140,8 +140,8 @@ def status_line_html(
     """
     (waiting, oldest_ms), (reviewed, seconds) = pending, mine
     attempt = _("trial {trial} (attempt {number} of {trials})") if trials else _("trial {trial}")
-    queue = _("{count} pending (oldest {age})") if oldest_ms else _("{count} pending")
-    own = _("reviewed by you: {count}") if seconds is None else _("reviewed by you: {count} · {seconds} s on average")
+    queue = _("{count} more pending (oldest {age})") if oldest_ms else _("{count} more pending")
+    own = _("Reviewed by you: {count}") if seconds is None else _("Reviewed by you: {count} · {seconds} s on average")
     parts = (
         f"<b>{plain(run)}</b> · {plain(attempt).format(trial=claim.trial, number=claim.trial + 1, trials=trials)}",
         plain(queue).format(count=f"<b>{waiting}</b>", age=age(now_ms - (oldest_ms or 0))),

@@ -103,6 +103,11 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     assert "Claimed by you: 1." in page_text
 
 
+def test_a_reviewer_without_budget_is_told_whom_to_ask(open_page, words, kettles):
+    assert "Ask a researcher to raise the budget." in [one.value for one in open_page("inbox", role="reviewer").caption]
+    assert "Ask a researcher to raise the budget." not in [one.value for one in open_page("inbox").caption]
+
+
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
     at = open_page("inbox")
     assert "The budget ends here: 1 more item cannot be inspected." in words(at)
