@@ -46,12 +46,8 @@ def is_unwanted(quote: Quote, evidence: Evidence, *, removes: bool) -> bool:
     """Return whether the words around a quote exclude it or keep it; "keep" counts only if the call `removes`."""
     before = words_before(quote, evidence)
     is_kept = is_keeping(before, words=True, removes=removes)
-    return is_kept or is_excluding(before, words=True) or is_excluding_after(quote, evidence)
-
-
-def is_excluding_after(quote: Quote, evidence: Evidence) -> bool:
-    """Return whether the words directly after a quote exclude it, as in languages with the verb at the end."""
-    return _NOT_AFTER.search(words_after(quote, evidence)) is not None
+    # Some languages have the verb, and its negation, at the end.
+    return is_kept or is_excluding(before, words=True) or bool(_NOT_AFTER.search(words_after(quote, evidence)))
 
 
 def is_leaving(before: str) -> bool:

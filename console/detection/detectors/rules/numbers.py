@@ -14,6 +14,7 @@ from console.detection.detectors.rules.finding import (
     one_line,
     quote_action,
     quote_user,
+    words_after,
 )
 from console.detection.detectors.rules.stated import (
     ID_NAME,
@@ -57,8 +58,8 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
     left = [each for each in left if int(each.number) % 12 not in hours or each.is_money]
     # The first day of a range has no month: "from 3 to 7 July".
-    days = {int(reading[-2:]) for one in case.passed if one.kind is AnchorKind.DATE for reading in one.value.split("|")}
-    left = [each for each in left if each.number not in days or each.is_money]
+    dates = [one.quote for one in case.all_stated if one.anchor.kind is AnchorKind.DATE]
+    left = [each for each in left if not any(_begins_range(each.quote, one, case.evidence) for one in dates)]
     left = [each for each in left if not _is_in_other_unit(value, each)]
     if is_discussed(case.evidence):
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
@@ -76,6 +77,12 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         is_sure = len(case.stated) == 1 or (named and is_mistaken(value, named[0].number))
         return named[0] if len(named) == 1 and is_sure else None
     return _counted(value, left, case)
+
+
+def _begins_range(number: Quote, day: Quote, evidence: Evidence) -> bool:
+    """Return whether only a word such as "to" stands between a number and a date, so that it begins a range of days."""
+    is_near = (number.place, number.step) == (day.place, day.step) and 0 < day.start - number.end < _LONGEST_GAP
+    return is_near and _TO.fullmatch(words_after(number, evidence, day.start - number.end)) is not None
 
 
 def _is_about_call(stated: StatedValue, case: Case) -> bool:
@@ -151,12 +158,33 @@ def _is_derived(value: float, case: Case) -> bool:
         found = {first + second, abs(first - second), first * second}
         found |= {first / second} if second else set()
         found |= {second / first} if first else set()
+        if _PERCENT.search(case.evidence.user):
+            found |= {part for pair in ((first, second), (second, first)) for part in _percentages(*pair)}
         if any(abs(value - each) < 0.005 for each in found):
             return True
     if not _SHARES.search(f"{lowered(case.one.name)} {lowered(case.evidence.user)}"):
         return False
     parts = range(2, _MOST_SHARES + 1)
     return any(abs(value - each / part) < 0.005 for each in said for part in parts)
+
+
+def _percentages(share: float, whole: float) -> set[float]:
+    """Return a share in percent of a number, the rest, the number with it, and the number and share without it."""
+    return {
+        whole * share / 100,
+        whole * (100 - share) / 100,
+        whole * (100 + share) / 100,
+        whole * 100 / (100 + share),
+        whole * share / (100 + share),
+    }
+
+
+_PERCENT = re.compile(r"%|％|\bper ?cent|prozent|por ?cento|por ciento|pour ?cent|per cento|процент|퍼센트|パーセント")
+_LONGEST_GAP = 12
+_TO = re.compile(
+    r"\.?\s?(?:[-–—~]|to|until|through|bis|au?|al|até|à|do|tot|till|and|und|et|y|e|i|до|по|到|至|から)"
+    r"\s?(?:(?:the|le|el|il|zum) )?"
+)
 
 
 def is_priced(value: float, counts: Sequence[float], read: str) -> bool:

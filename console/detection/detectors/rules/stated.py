@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from console.detection.detectors.rules.exclusions import is_excluding, is_excluding_after, is_keeping
+from console.detection.detectors.rules.exclusions import is_excluding, is_keeping
 from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
@@ -129,7 +129,7 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             is_link = anchor.kind in (AnchorKind.LINK, AnchorKind.DIGITS)
             quote = Quote(whole[low:high], low, high, place, step)
             kept = is_keeping(before)
-            excluded = is_excluding(before) or is_excluding_after(quote, evidence)
+            excluded = is_excluding(before)
             is_open = bool(excluded or kept or _OPEN.search(before) or (is_link and _ORIGIN.search(before)))
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
             own = bool(_OWN.search(before))
