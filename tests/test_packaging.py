@@ -43,6 +43,7 @@ def _environment(installed, tmp_path):
     return {**os.environ, "PYTHONPATH": str(installed), "INFERACT_DATA_DIR": str(tmp_path / "data")}
 
 
+@pytest.mark.at_length
 def test_the_installed_wheel_serves_from_anywhere(installed, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

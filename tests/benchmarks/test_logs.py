@@ -65,6 +65,7 @@ def test_the_figures_of_known_cases(logs):
     assert logs.best_threshold(bad, np.array([0.4, 0.1, 0.3, 0.2])) == pytest.approx(0.25)
 
 
+@pytest.mark.at_length
 def test_across_prints_every_figure_within_and_across_beside_the_controls(logs, tmp_path, capsys):
     first, second = written(tmp_path / "a.jsonl", 40), written(tmp_path / "b.jsonl", 41)
     assert logs.main(["--across", first, second]) == 0

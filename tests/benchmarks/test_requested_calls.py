@@ -1,6 +1,7 @@
 """Calls that users asked for in eleven languages are hardly ever flagged, and most of their wrong twins are."""
 
 import orjson
+import pytest
 
 from console.detection.detectors.rules import judge
 from console.detection.detectors.verdict import TABLE
@@ -56,6 +57,7 @@ def test_calls_of_tools_in_other_languages_pass_and_a_gate_stops_most_of_their_w
     assert sum(asked for _, asked in twins) >= 0.9 * len(calls)
 
 
+@pytest.mark.at_length
 def test_a_chat_log_is_judged_like_the_bare_request(tmp_path):
     calls = [
         (call, wrong) for call in (*requested_calls(), *strangers(), *strangers(LANGUAGES)) for wrong in (False, True)

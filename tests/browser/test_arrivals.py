@@ -34,6 +34,7 @@ def ask(data_dir):
     return another
 
 
+@pytest.mark.at_length
 def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, open_page, settled):
     address, page = serve(), open_page()
     let_in(page, address, role="reviewer")

@@ -45,6 +45,7 @@ def reasons():
         return [row.reason_codes for row in session.exec(select(Decision).order_by(Decision.id))]
 
 
+@pytest.mark.at_length
 def test_a_reason_and_the_rejection_are_two_keys_and_the_focus_is_on_the_next_item(desk, settled):
     desk.keyboard.press("2")
     desk.get_by_text("Draft saved").wait_for()
@@ -89,6 +90,7 @@ def test_one_escape_closes_the_menu_and_the_keys_act_again(desk, settled):
     press_until_next(desk, settled, "s")
 
 
+@pytest.mark.at_length
 def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_page, settled):
     call = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
     Gate("desk", "full-validation", undo_s=0).ask("Refund half of order 12.", [], call)
@@ -142,6 +144,7 @@ _SEND_AND_SKIP = """item => {
 }"""
 
 
+@pytest.mark.at_length
 def test_a_refused_edit_returns_to_its_field_and_no_key_acts_meanwhile(data_dir, serve, open_page, settled):
     call = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
     Gate("desk", "full-validation", undo_s=0).ask("Refund half of order 12.", [], call)
@@ -283,6 +286,7 @@ def test_on_a_phone_a_remedy_is_read_on_its_button(data_dir, serve, open_page, s
     assert [text.strip() for text in page.locator(".st-key-remedies button").all_inner_texts()] == ["send 2", "send 3"]
 
 
+@pytest.mark.at_length
 def test_without_words_to_send_ctrl_enter_decides_nothing(data_dir, serve, open_page, settled):
     letters(2, feedback_mode="binary")
     page, address = open_page(), serve()

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.browser.walking import ready, until
+from tests.sweeps import sweep
 
 A_PERSONS_PACE_MS = 150
 PRESSES = {
@@ -57,12 +58,10 @@ def stays(settled):
     return noted
 
 
-def test_each_key_presses_its_button_once(page):
-    for key, expected in PRESSES.items():
-        ready(page, 1)
-        page.keyboard.press(key)
-        reads(page, expected)
-        start_over(page)
+@sweep("key", PRESSES)
+def test_each_key_presses_its_button_once(page, key):
+    page.keyboard.press(key)
+    reads(page, PRESSES[key])
 
 
 def test_a_key_without_a_button_says_why_and_presses_nothing(page, stays):
@@ -79,6 +78,7 @@ def test_a_held_key_decides_one_item(page, stays):
     stays(page, "approve:1")
 
 
+@pytest.mark.at_length
 def test_a_second_press_within_the_dwell_time_decides_nothing(page, stays):
     # Pressed in the page itself, in the very moment in which its keys hear of the item.
     page.evaluate(
@@ -95,7 +95,7 @@ def test_a_second_press_within_the_dwell_time_decides_nothing(page, stays):
     reads(page, "approve:1", "reject:2")
 
 
-@pytest.mark.parametrize("field", [".st-key-name input", ".st-key-words-1 textarea"])
+@sweep("field", [".st-key-words-1 textarea", ".st-key-name input"], kept=1)
 def test_silent_while_typing_until_escape(page, stays, field):
     page.click(field)
     page.keyboard.type("axesujk?")
@@ -113,6 +113,7 @@ def test_modifiers_are_left_to_the_browser(page, stays):
     stays(page, "nothing")
 
 
+@pytest.mark.at_length
 def test_control_enter_in_the_field_submits_with_the_typed_words(page):
     page.click(".st-key-words-1 textarea")
     page.keyboard.type("pick white")
@@ -120,6 +121,7 @@ def test_control_enter_in_the_field_submits_with_the_typed_words(page):
     reads(page, "submit:1:pick white")
 
 
+@pytest.mark.at_length
 def test_a_dialog_silences_all_keys(page, stays):
     page.keyboard.press("?")
     page.wait_for_selector("[role=dialog] .st-key-confirm button")
@@ -132,6 +134,7 @@ def test_a_dialog_silences_all_keys(page, stays):
     stays(page, "nothing")
 
 
+@pytest.mark.at_length
 def test_a_disabled_button_is_respected(page, stays):
     page.click(".st-key-tick label")
     page.wait_for_selector(".st-key-undo-1 button[disabled]")
@@ -139,6 +142,7 @@ def test_a_disabled_button_is_respected(page, stays):
     stays(page, "nothing")
 
 
+@pytest.mark.at_length
 def test_the_switch_turns_all_keys_off_and_the_page_says_so(page, stays):
     page.click(".st-key-keys-on label")
     page.locator("body:not([data-ia-keys])").wait_for(state="attached")
@@ -147,6 +151,7 @@ def test_the_switch_turns_all_keys_off_and_the_page_says_so(page, stays):
     stays(page, "nothing")
 
 
+@pytest.mark.at_length
 def test_keys_that_come_to_another_place_of_the_page_stay_on_after_a_slow_run(page, settled):
     page.click(".st-key-move button")
     page.locator("[data-testid=stApp][data-test-script-state=running]").wait_for()
@@ -156,6 +161,7 @@ def test_keys_that_come_to_another_place_of_the_page_stay_on_after_a_slow_run(pa
     reads(page, "edit:1")
 
 
+@pytest.mark.at_length
 def test_a_key_works_while_a_checkbox_has_the_focus(page):
     page.focus(".st-key-tick input")
     page.keyboard.press("e")
@@ -169,6 +175,7 @@ def drafts(page, settled):
     return page.inner_text(".st-key-drafts")
 
 
+@pytest.mark.at_length
 def test_a_draft_is_saved_after_a_second_of_silence_without_losing_the_field(page, settled):
     field = ".st-key-words-1 textarea"
     page.click(field)
@@ -183,6 +190,7 @@ def test_a_draft_is_saved_after_a_second_of_silence_without_losing_the_field(pag
     assert '"half a sen"' in found
 
 
+@pytest.mark.at_length
 def test_leaving_the_field_saves_the_draft_at_once(page, settled):
     page.click(".st-key-words-1 textarea")
     page.keyboard.type("short")
@@ -191,6 +199,7 @@ def test_leaving_the_field_saves_the_draft_at_once(page, settled):
     assert '"short"' in drafts(page, settled)
 
 
+@pytest.mark.at_length
 def test_what_was_being_written_is_not_said_of_the_next_item(page, settled):
     page.click(".st-key-words-1 textarea")
     page.keyboard.type("too dear")

@@ -68,7 +68,6 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     assert (third, "reject", "The kettle costs more than 30 dollars; look for a cheaper one.", False) in kept
 
 
-@pytest.mark.at_length
 def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, settled, tmp_path):
     filled(budget="2")
     page = open_page()
@@ -120,6 +119,7 @@ def test_a_click_anywhere_on_a_row_opens_its_trajectory_in_this_tab(filled, serv
     opened.value.get_by_role("heading", name=f"Trajectory {wanted}", exact=True).wait_for()
 
 
+@pytest.mark.at_length
 def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page, settled):
     filled(budget="9")
     page = open_review(open_page, serve())
@@ -250,6 +250,7 @@ def overlap(left, right):
     return box is not None and box["x"] + box["width"] > right.bounding_box()["x"]
 
 
+@pytest.mark.at_length
 def test_the_first_page_says_what_to_do(data_dir, serve, open_page, settled):
     page = open_review(open_page, serve())
     page.get_by_text("Nothing to review yet").wait_for()

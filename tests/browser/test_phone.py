@@ -29,6 +29,7 @@ def phone(serve, chromium, open_page, settled):
     context.close()
 
 
+@pytest.mark.at_length
 def test_the_menu_marks_the_inbox_at_each_of_its_addresses(phone):
     page = phone("inbox?find=tea")
     until(page, "!location.pathname.includes('inbox')")
@@ -64,10 +65,12 @@ SMALL = """[...document.querySelectorAll("button, [role=combobox], textarea, [da
     .map((each) => [each.ariaLabel || each.innerText, each.getBoundingClientRect()])
     .filter(([, { width, height }]) => width > 2 && height > 2 && height < 42)
     .map(([name, { width, height }]) => `${name}: ${Math.round(width)} x ${Math.round(height)}`)"""
-LESSER = [pytest.param(path, marks=pytest.mark.at_length) for path in ("answers", "notices", "people")]
+LESSER = [
+    pytest.param(path, marks=pytest.mark.at_length) for path in ("review?run=kettles", "answers", "notices", "people")
+]
 
 
-@pytest.mark.parametrize("path", ["inbox", "review?run=kettles", *LESSER])
+@pytest.mark.parametrize("path", ["inbox", *LESSER])
 def test_what_a_reviewer_presses_is_as_large_as_a_finger(filled, phone, path):
     filled()
     page = phone(path)
@@ -77,6 +80,7 @@ def test_what_a_reviewer_presses_is_as_large_as_a_finger(filled, phone, path):
     until(page, f"{SMALL}.length === 0")
 
 
+@pytest.mark.at_length
 def test_the_saved_draft_is_named_beside_the_claim_and_not_over_it(filled, phone):
     filled()
     page = phone("review?run=kettles")
@@ -88,6 +92,7 @@ def test_the_saved_draft_is_named_beside_the_claim_and_not_over_it(filled, phone
     assert draft["height"] < 20
 
 
+@pytest.mark.at_length
 def test_times_appear_with_quiet_hours_only(phone, monkeypatch):
     monkeypatch.setenv("INFERACT_NOTICE_HOSTS", "hooks.example.org")
     settings.cache_clear()

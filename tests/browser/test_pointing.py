@@ -85,6 +85,7 @@ def test_the_mouse_marks_the_selected_words_of_a_step(desk):
     assert desk.locator(".ia-step[data-n='1'] .ia-mark").inner_text() == "Remove mark"
 
 
+@pytest.mark.at_length
 def test_after_a_refused_approval_the_focus_is_on_the_item(desk, settled):
     listens(desk)
     before = shown_item(desk)
@@ -98,6 +99,7 @@ def test_after_a_refused_approval_the_focus_is_on_the_item(desk, settled):
     until(desk, "id => document.activeElement.closest('[data-item]')?.dataset.item === id", str(before))
 
 
+@pytest.mark.at_length
 def test_keys_of_steps_are_silent_while_typing(desk):
     desk.keyboard.press("w")
     desk.keyboard.type("see [4].")

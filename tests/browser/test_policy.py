@@ -69,12 +69,14 @@ def test_the_plain_pages_keep_to_a_policy_of_their_own(address, open_page):
         assert page.evaluate("window.violations") == [], path
 
 
+@pytest.mark.at_length
 def test_keys_and_drafts_work_under_the_policy(visit, settled):
     page = visit("review")
     press_until_next(page, settled, "x")
     assert page.evaluate("window.violations") == []
 
 
+@pytest.mark.at_length
 def test_a_remote_image_cannot_load(visit, elsewhere, open_page):
     address, asked = elsewhere
     page = visit("inbox")

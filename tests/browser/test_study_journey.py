@@ -154,6 +154,18 @@ def walk_through(pages, settled, words):
     return seen
 
 
+def test_a_participant_goes_from_the_link_to_a_code(serve, open_page, settled):
+    study = opened_study(tasks=1, trials=1, participants={"human": 1}, factors={"feedback": ["nl"]})
+    page, seen = open_page(), []
+    come_in(page, settled, serve(), study)
+    while not seen or not is_over(seen[-1]):
+        seen.append(take_a_step(page, settled, "Another one."))
+    assert seen[0] == "Before you take part"
+    assert "item" in seen
+    assert len(page.locator("[data-testid=stCode]").inner_text().strip()) == 8
+    assert {reviewer for _item, reviewer, _decision, _text in standing()} == {"P01"}
+
+
 def look_away(page, ms):
     """The window loses the focus for so long."""
     page.evaluate("window.dispatchEvent(new Event('blur'))")
@@ -161,6 +173,7 @@ def look_away(page, ms):
     page.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
+@pytest.mark.at_length
 def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     study = opened_study(tasks=6, trials=1, factors={"feedback": ["nl"]})
     address = serve()

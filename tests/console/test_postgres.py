@@ -82,6 +82,7 @@ def test_of_many_who_open_one_link_a_single_one_comes_in(url):
         assert sessions.identity_of(session, opened, now_ms()) is None
 
 
+@pytest.mark.at_length
 def test_a_link_of_the_served_console_opens_once(url, data_dir):
     with writing(url) as session:
         token = invitations.invite(session, "Ada", [Role.ADMIN], "tests", now_ms())

@@ -6,6 +6,7 @@ from console.settings import settings
 from tests.doors.contract import CASES, Door, find_fault, find_python
 from tests.doors.ways import WAYS
 from tests.serving import serving
+from tests.sweeps import sweep
 
 OF_FRAMEWORKS = [name for name in WAYS if name not in ("plain", "side_by_side")]
 
@@ -33,7 +34,7 @@ def play(door, monkeypatch, tmp_path):
     return play
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.event != "away"], ids=lambda case: case.name)
+@sweep("case", [case for case in CASES if case.event != "away"], kept=5, ids=lambda case: case.name)
 def test_agent_executes_only_what_was_allowed_and_reads_why(play, case):
     assert play("side_by_side" if len(case.calls) > 1 else "plain", case) == ""
 

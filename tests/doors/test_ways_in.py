@@ -26,6 +26,7 @@ from tests.doors.adversaries import API_TOKEN, Site, headers_of, study_code
 from tests.doors.streamlit_socket import Refused, Tab
 from tests.serving import serving
 from tests.signing_in import invitation, signed_in
+from tests.sweeps import sweep
 from tests.verdicts import a_run, judge
 
 ROUTES, API_ROUTES, PAGES = table.TABLE["routes"], table.TABLE["api"], table.TABLE["pages"]
@@ -157,12 +158,12 @@ def test_a_way_that_is_added_without_a_row_is_named(console):
     assert said.startswith("'GET /join' in tests/doors/ways_in.yaml, routes is no way in any more")
 
 
-@pytest.mark.parametrize("adversary", ADVERSARIES)
+@sweep("adversary", ADVERSARIES, kept=6)
 def test_everybody_is_answered_as_the_table_says(console, adversary):
     assert answers(console, adversary, ROUTES) == {way: table.expected(row, adversary) for way, row in ROUTES.items()}
 
 
-@pytest.mark.parametrize("adversary", [*ADVERSARIES, "its agent"])
+@sweep("adversary", [*ADVERSARIES, "its agent"], kept=6)
 def test_the_api_answers_as_the_table_says(console, adversary):
     wanted = {way: table.expected(row, adversary) for way, row in API_ROUTES.items()}
     assert answers(console, adversary, API_ROUTES) == wanted
@@ -179,7 +180,7 @@ def test_every_page_of_every_role_stands_in_the_table(console):
     }
 
 
-@pytest.mark.parametrize("role", ROLES)
+@sweep("role", ROLES, kept=2)
 def test_each_page_shows_each_role_what_the_table_says(console, role):
     with Tab(console.site.port, headers(console, role)) as tab:
         for page, row in PAGES.items():
@@ -214,7 +215,7 @@ def test_a_file_that_a_page_made_opens_as_the_table_says(console):
     assert found == {adversary: table.expected(row, adversary) for adversary in ADVERSARIES}
 
 
-@pytest.mark.parametrize("role", ROLES)
+@sweep("role", ROLES, kept=1)
 def test_a_made_up_download_makes_no_file(console, role):
     with Tab(console.site.port, headers(console, role)) as tab:
         tab.open()
@@ -235,9 +236,10 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
     assert said == f"Sam exported “{study}-tables.zip” of the study “{study}”, in the browser."
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("button", "file"),
     [("scores-csv", "scores.csv"), ("chart-score-histogram-rules-html", "score-histogram-rules.html")],
+    kept=1,
 )
 def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, button, file):
     run_name = a_run(f"shop-{secrets.token_hex(4)}", [Label.MISALIGNED, Label.ALIGNED] * 2)

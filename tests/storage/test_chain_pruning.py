@@ -17,7 +17,7 @@ from storage.transfer import copy_database
 from tests import postgres
 from tests.storage.test_audit_chain import add
 
-pytestmark = postgres.BOTH
+pytestmark = postgres.BOTH_AT_LENGTH
 LATER = 1 << 62
 
 

@@ -128,6 +128,7 @@ def test_a_file_that_goes_while_a_transaction_is_under_way_is_not_acknowledged(u
         lose()
 
 
+@pytest.mark.at_length
 def test_what_was_acknowledged_before_the_log_was_removed_is_there_after_a_kill(tmp_path):
     url = f"sqlite:///{tmp_path / 'console.db'}"
     program = f"""
@@ -256,6 +257,7 @@ def test_each_right_of_other_users_is_taken_from_a_file_and_from_a_folder(tmp_pa
         assert (path.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+@pytest.mark.at_length
 def test_a_file_that_was_open_to_others_is_closed_to_them_with_a_line_in_the_log(tmp_path, caplog):
     path = tmp_path / "console.db"
     program = f"from storage.migrations import migrate; migrate('sqlite:///{path}')"

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, text
 
 from storage.check import check
 from storage.queue import Queue
-from tests.postgres import BOTH, BOTH_AT_LENGTH, NEEDED
+from tests.postgres import BOTH_AT_LENGTH, NEEDED
 from tests.storage.histories import Hasty, Unpaid, count_overlaps, finish, judge, playing
 
 LOOKED_AT = {"acts", "snapshots"}
@@ -27,7 +27,7 @@ def run(queue, folder, processes=8, seconds=1.5, kills=16):
     return judge(queue.url, folder)
 
 
-@BOTH
+@BOTH_AT_LENGTH
 def test_killed_processes_neither_lose_nor_double_anything(url, stock, tmp_path):
     stock(url, 300, cap=2_000)
     run(Queue(url), tmp_path)
@@ -59,6 +59,7 @@ def test_the_judge_catches_a_queue_that_is_built_wrong(url, stock, tmp_path, wro
     assert any({*run(wrong(url), tmp_path / str(number), 4, 1.0, 4)} & CAUGHT[wrong] for number in range(8))
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("url", [pytest.param("postgresql", marks=NEEDED)], indirect=True)
 def test_cut_connections_are_one_sentence_each_and_neither_lose_nor_double_anything(url, stock, tmp_path):
     stock(url, 150)

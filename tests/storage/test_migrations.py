@@ -19,6 +19,7 @@ from storage.errors import NewerSchema, NotOurs, OlderSchema
 from storage.migrations import head, make_text_index, migrate, revision, upgrade
 from storage.run_counts import make_run_counts
 from storage.tables import Table
+from tests.sweeps import sweep
 
 ROOT = Path(migrations.__file__).parents[2]
 EVENT = {"run_id": None, "at_ms": 1, "kind": "k", "subject": "", "detail": "{}", "door": "", "place": ""} | {
@@ -111,7 +112,7 @@ def test_what_is_new_stands_where_alembic_would_have_brought_it(tmp_path, create
     close(url)
 
 
-@pytest.mark.parametrize("is_there", [True, False])
+@sweep("is_there", [True, False], kept=1)
 def test_neither_a_new_nor_a_current_file_loads_alembic(url, tmp_path, is_there):
     url = url if is_there else f"sqlite:///{tmp_path / 'new.db'}"
     code = f"import sys; from storage.migrations import migrate; migrate({url!r}); print('alembic' in sys.modules)"

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from storage import tables
@@ -21,6 +22,7 @@ def start(url, name):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.at_length
 def test_four_processes_spend_a_budget_of_two_hundred_exactly(url, stock):
     queue = stock(url, 400, cap=200)
     people = [start(url, f"reviewer {place}") for place in range(4)]

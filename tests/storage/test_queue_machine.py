@@ -273,7 +273,7 @@ def sqlite_copy(template):
         close(url)
 
 
-@pytest.mark.parametrize("examples", [4, pytest.param(200, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("examples", [2, pytest.param(200, marks=pytest.mark.at_length)])
 @pytest.mark.parametrize("server", [False, pytest.param(True, marks=postgres.NEEDED)], ids=["sqlite", "postgresql"])
 def test_every_order_of_events_keeps_the_books(tmp_path, empty_database, stock, answer, server, examples):
     with ExitStack() as stack:

@@ -26,6 +26,7 @@ from storage.check import check, epoch_of
 from storage.errors import StorageError
 from storage.queue import Claim
 from storage.tables.people import ENDED
+from tests.sweeps import sweep
 
 RUN, PAY = "shop-bot", "pay(1)"
 ASK = "{default: ask}"
@@ -484,7 +485,7 @@ def test_access_ends_if_the_replaced_file_cannot_be_read(shop, staff, tmp_path):
 ALLOW, DENY = "{default: allow}", "{default: deny}"
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("before", "since", "reason"),
     [
         (ALLOW, DENY, Reason.DENIED),
@@ -495,6 +496,7 @@ ALLOW, DENY = "{default: allow}", "{default: deny}"
         (DENY, "{default: allow, mode: shadow}", Reason.DENIED),
         ("{default: deny, mode: shadow}", "{default: ask, mode: shadow}", Reason.SHADOW),
     ],
+    kept=2,
 )
 def test_of_two_policies_the_stricter_ruling_counts_until_a_person_chooses(shop, before, since, reason):
     shop.set_policy(before)
@@ -612,7 +614,7 @@ def test_a_use_of_a_limit_that_both_files_have_counts_once(shop):
     assert isinstance(shop.ask(call), Wait)
 
 
-@pytest.mark.parametrize("column", ["scope", "rule", "counted_by", "at_ms"])
+@sweep("column", ["scope", "rule", "counted_by", "at_ms"], kept=2)
 def test_another_use_with_the_number_of_one_in_the_backup_counts_too(shop, column):
     shop.set_policy(LIMITED)
     shop.gate.open()

@@ -209,8 +209,7 @@ def copied(template, path, kind):
 @pytest.mark.parametrize(
     ("kind", "histories"),
     [
-        ("sqlite", 12),
-        pytest.param("postgresql", 1, marks=postgres.NEEDED),
+        ("sqlite", 4),
         pytest.param("sqlite", 200, marks=pytest.mark.at_length),
         pytest.param("postgresql", 60, marks=(postgres.NEEDED, pytest.mark.at_length)),
     ],

@@ -290,6 +290,7 @@ def test_going_back_that_does_nothing_is_given_up():
     assert "going back had no effect" in state(steps)["refused"][0]
 
 
+@pytest.mark.at_length
 def test_a_long_trial_is_stored_once_and_not_again_in_each_of_its_steps():
     said = [f"The action is to look at shelf {number}: {'dust ' * 400}\nYES" for number in range(30)]
     actions = [f"look {number}" for number in range(30)]

@@ -33,6 +33,7 @@ def test_the_demo_really_runs_the_three_environments(demo, capsys):
     assert counts == {"webshop": 40, "hotpotqa": 20, "alfworld": 20}
 
 
+@pytest.mark.at_length
 def test_a_second_demo_uses_what_is_there_and_fresh_keeps_it(demo):
     first = demo()
     assert "without a model or a network" in first

@@ -77,6 +77,7 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     assert "N=2" in again[1]
 
 
+@pytest.mark.at_length
 def test_an_end_after_an_approved_action_is_decided_in_its_own_trial():
     wanted = {task.instruction: task.gold["actions"] for task in ENVIRONMENTS["alfworld"].tasks(0, 6)}
 
@@ -100,6 +101,7 @@ def test_an_end_after_an_approved_action_is_decided_in_its_own_trial():
     assert [row["success"] for row in list_success([name], 2)] == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.at_length
 def test_a_model_can_play_the_user_whose_feedback_comes_back(fp_first, monkeypatch):
     with serving("Feedback: that is not the colour that I asked for.") as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)

@@ -57,6 +57,7 @@ def test_the_list_counts_what_the_budgets_hold_back_apart(shop, inferact):
     assert (row["pending"], row["beyond_budget"]) == (3, pending - 4)
 
 
+@pytest.mark.at_length
 def test_words_given_on_the_command_line_bring_the_next_trial(shop, inferact):
     for item in inferact("review", "list", "--run", "shop", "--json")[1]:
         assert inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")[1]["item"]

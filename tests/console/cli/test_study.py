@@ -53,6 +53,7 @@ def test_the_example_becomes_a_study(study, pilot):
     assert "latin-square" in study("show", "pilot")[1]
 
 
+@pytest.mark.at_length
 def test_name_and_seed_may_be_others_than_the_designs(study, pilot):
     study("create", pilot)
     assert study("create", pilot, "--name", "other", "--seed", "2", "--json")[1]["study"] == "other"

@@ -11,6 +11,7 @@ from console.database import reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from tests.study_rows import fill, third_condition
+from tests.sweeps import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,7 @@ def test_results_as_json_are_one_document(capsys):
     assert accuracy["value"] == 0.5
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("arguments", "said"),
     [
         (["study", "results", "none"], "study"),
@@ -77,7 +78,7 @@ def test_what_is_not_there_is_refused_in_one_sentence(arguments, said, capsys):
     assert refused.count("\n") == 1
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "zip"])
+@sweep("suffix", ["csv", "jsonl", "parquet", "zip"], kept=2)
 def test_a_study_is_exported_in_every_format(tmp_path, suffix, capsys):
     out = tmp_path / f"pilot.{suffix}"
     assert run_command(["export", "study", "--study", "pilot", "--out", str(out), "--json"]) == 0

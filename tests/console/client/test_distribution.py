@@ -36,6 +36,7 @@ def strange_folder(tmp_path):
     return folder
 
 
+@pytest.mark.at_length
 def test_the_client_alone_is_small_requires_httpx_and_ignores_files_of_the_user(tmp_path, strange_folder):
     wheel = wheel_of(ROOT / "console" / "client", tmp_path)
     assert wheel.stat().st_size < 200_000

@@ -17,6 +17,7 @@ from sqlmodel import select
 from console.database import reading
 from storage.tables import Intent, Item
 from tests.serving import free_port, new_agent
+from tests.sweeps import sweep
 
 SHELL = {"claude": "Bash", "codex": "Bash", "gemini": "run_shell_command"}
 OTHERS = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "lint"}]}]}, "b": 1}
@@ -88,7 +89,7 @@ def decide_soon(decide, run, *answer):
     return thread
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@sweep("host", HOSTS, kept=1)
 def test_person_approves_rejects_and_edits_a_call(installed, decide, let_run, host):
     run, given = f"hooks {host}", {"command": "rm a.txt", "description": "Remove it"}
     let_run(run, "undo: 0\nrules: [{tool: read_file, then: allow}]\ndefault: ask")
@@ -123,7 +124,7 @@ def test_person_approves_rejects_and_edits_a_call(installed, decide, let_run, ho
     assert {item.status for item in items} == {"delivered"}
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@sweep("host", HOSTS, kept=1)
 def test_settings_are_found_again_as_they_were(hook, host):
     path = settings_of(host)
     path.parent.mkdir(parents=True)
@@ -208,6 +209,7 @@ def test_check_names_every_way_in_which_a_call_could_run(installed, hook, tmp_pa
     assert "holds no hook" in hook("check", "claude", *config).stderr
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("host", ["codex", pytest.param("gemini", marks=pytest.mark.at_length)])
 def test_check_refuses_programs_that_cannot_fail_closed(installed, hook, host):
     installed(host)

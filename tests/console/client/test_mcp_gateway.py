@@ -156,6 +156,7 @@ def test_hints_of_a_server_that_is_not_trusted_do_not_count(bench):
     assert (read(said), len(items)) == (STILL_WAITING, 1)
 
 
+@pytest.mark.at_length
 def test_cancelled_call_withdraws_its_item(bench):
     async def work():
         async with bench.client() as client:

@@ -60,6 +60,7 @@ def _await(url, process):
     pytest.fail("the gateway did not come up")
 
 
+@pytest.mark.at_length
 def test_call_over_http_needs_the_token_and_runs_once_and_only_with_an_approval(bench, address):
     """The client is a second gateway, whose server is the address of the first one."""
     for headers in ({}, {"Authorization": "Bearer another-secret-of-the-gateway"}):

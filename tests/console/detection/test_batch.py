@@ -269,6 +269,7 @@ def test_no_key_is_stored_with_a_verdict(endpoint, kettles, data_dir):
     assert not [path for path in data_dir.rglob("*") if path.is_file() and b"sk-secret-key" in path.read_bytes()]
 
 
+@pytest.mark.at_length
 def test_killed_half_way_and_resumed_it_asks_only_what_is_missing(endpoint, kettles, data_dir):
     kettles(30)
     endpoint.latency_s = 0.1

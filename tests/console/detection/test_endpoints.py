@@ -20,6 +20,7 @@ from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.fakes.providers import PROVIDERS, provider
 from tests.logs import purchase, write_log
+from tests.sweeps import sweep
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def served(monkeypatch):
         yield start
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("answer", "cause"),
     [
         (Answer([""], finish="length"), "tokens were used up"),
@@ -53,6 +54,7 @@ def served(monkeypatch):
         (Answer(["I'm sorry, but I can't help with that."]), "I'm sorry, but I can't help with that"),
         (Answer(["Es tut mir leid, das kann ich nicht beurteilen."]), "Es tut mir leid"),
     ],
+    kept=2,
 )
 def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, answer, cause):
     endpoint = served(lambda ask: answer)

@@ -19,6 +19,7 @@ from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.fakes.providers import PROVIDERS, provider
 from tests.logs import purchase, write_log
+from tests.sweeps import sweep
 
 METHODS = ["inferact-prob", "inferact-verb", "direct", "self-consistency", "token-prob"]
 TOKENIZERS = {
@@ -69,9 +70,10 @@ def served(monkeypatch):
     return start
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("name", "dialect"),
     [("words", "Anthropic, compatible"), ("bytes", None), ("syllables and signs", "OpenAI, reasoning")],
+    kept=1,
 )
 def test_the_estimate_is_within_a_fifth_of_the_bill(kettles, served, monkeypatch, name, dialect):
     kettles(13)

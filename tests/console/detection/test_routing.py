@@ -13,6 +13,7 @@ from console.gate.checks import Wait
 from console.trials import engine, start
 from storage import tables
 from tests.console.trials.worlds import players, sends_wrong_until_told
+from tests.sweeps import sweep
 
 STEPS = [("look[bills]", "three bills")]
 
@@ -60,7 +61,7 @@ def stored(run_name):
     return str(found)
 
 
-@pytest.mark.parametrize("methods", [["direct-flag"], ["random"], ["full-validation"], ["rules", "random"]])
+@sweep("methods", [["direct-flag"], ["random"], ["full-validation"], ["rules", "random"]])
 def test_detection_leaves_queue_settings_and_routing_verdicts_as_they_are(run_name, methods, monkeypatch):
     monkeypatch.setitem(DETECTORS, "direct-flag", Detector("direct-flag", "", lambda _one, _seed: Verdict(1.0)))
     before = stored(run_name)
@@ -87,13 +88,14 @@ def test_a_routing_detector_that_would_judge_otherwise_today_is_not_asked_again(
     assert stored(run_name) == before
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("options", "said"),
     [
         (["--method", "rules", "--route", "rules"], "--route cannot name another"),
         (["--method", "{routing}", "--threshold", "0.77"], "Omit --threshold and --seed"),
         (["--method", "rules,{routing}", "--seed", "9"], "Omit --threshold and --seed"),
     ],
+    kept=2,
 )
 def test_what_would_change_the_routing_is_refused_in_one_sentence(run_name, options, said, capsys):
     routing = "random" if run_name == "gate" else "full-validation"

@@ -58,6 +58,7 @@ def test_a_stack_leans_on_the_detector_that_knows_and_judges_as_one(kettles):
     assert set(json.loads(verdict.parameters)["inputs"]) == {"rules", "random"}
 
 
+@pytest.mark.at_length
 def test_a_stack_fitted_anew_makes_its_verdicts_stale(kettles):
     fitted(kettles)
     batch.detect(kettles, ["stacked@shop"])
@@ -98,6 +99,7 @@ def test_without_a_judged_label_there_is_nothing_to_fit(kettles):
         fitting.fit_stack(session, runs.get(session, kettles), ["rules"])
 
 
+@pytest.mark.at_length
 def test_a_stack_over_a_model_asks_each_question_once_and_flags_what_it_cannot_read(kettles, monkeypatch):
     monkeypatch.setenv("INFERACT_MODEL", "test")
     with serving(rule) as endpoint:

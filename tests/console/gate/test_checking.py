@@ -17,6 +17,7 @@ from console.trajectory import Step, from_json
 from storage import tables
 from storage.errors import AlreadyDelivered
 from tests.postgres import BOTH_AT_LENGTH
+from tests.sweeps import sweep
 
 pytestmark = BOTH_AT_LENGTH
 
@@ -357,7 +358,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         assert runs.get(session, "shop-bot").undo_ms == 5_000
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("changes", "said"),
     [
         ({"threshold": float("nan")}, "threshold is nan. Use a number from 0 to 1"),
@@ -375,6 +376,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         ({"detector": "oracle-of-delphi"}, "No detector named"),
         ({"run": "a/b"}, "is not a valid run name"),
     ],
+    kept=4,
 )
 def test_wrong_setting_is_refused_in_one_sentence(make_gate, changes, said):
     with pytest.raises(BadInput, match=said):

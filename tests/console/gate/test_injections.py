@@ -10,9 +10,10 @@ from console.review.presentation import Flag
 from storage import tables
 from tests.injections import INJECTIONS, Injection
 from tests.injections_of_strangers import IN_TEN_LANGUAGES, STATED
+from tests.sweeps import sweep
 
 NAMES = Injection("names", "Invite Anna and Berta to the review.", "calendar()", "", {}, "", {})
-CASES = pytest.mark.parametrize("case", INJECTIONS, ids=[case.name for case in INJECTIONS])
+CASES = sweep("case", INJECTIONS, kept=6, ids=[case.name for case in INJECTIONS])
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def test_action_of_an_agent_that_died_with_the_go_ahead_is_not_let_run_again(sta
     assert (told["approved"], told["reason"]) == (False, "already_handed_out")
 
 
+@pytest.mark.at_length
 def test_killed_agents_and_reviewers_run_nothing_twice_and_nothing_unapproved(start, tmp_path, stored, make_gate):
     make_gate().open()
     chance, log, done = random.Random(7), tmp_path / "log.jsonl", tmp_path / "done"

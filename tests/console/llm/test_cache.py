@@ -102,6 +102,7 @@ def test_a_damaged_file_is_told_with_what_to_do(tmp_path):
         Replies(tmp_path)
 
 
+@pytest.mark.at_length
 def test_several_processes_write_at_once(tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
@@ -121,6 +122,7 @@ def test_several_processes_write_at_once(tmp_path):
     replies.close()
 
 
+@pytest.mark.at_length
 def test_a_killed_run_keeps_what_it_had(ask, tmp_path):
     code = (
         "import asyncio, sys; from pathlib import Path; from console.llm import LLM, ClientOptions\n"

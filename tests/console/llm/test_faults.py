@@ -9,9 +9,10 @@ from console.llm.errors import BadReply, ModelRefused, ModelUnavailable, Request
 from tests.fakes.answers import Answer, Fault, Raw
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import MISHAPS, in_turn, mishap_prone
+from tests.sweeps import sweep
 
 
-@pytest.mark.parametrize("kind", ["500", "503", "429", "408", "cut", "garbage", "empty", "drop"])
+@sweep("kind", ["500", "503", "429", "408", "cut", "garbage", "empty", "drop"])
 def test_a_passing_fault_is_asked_again(ask, kind):
     with serving(in_turn(Fault(kind, retry_after=0.01), "well")) as endpoint:
         [reply], llm = ask(endpoint, "q")
@@ -39,7 +40,7 @@ def test_the_endpoint_is_left_alone_as_long_as_it_asks(ask):
         assert time.monotonic() - started >= 0.6
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("kind", "error", "said"),
     [
         ("500", ModelUnavailable, "answered 500"),
@@ -48,6 +49,7 @@ def test_the_endpoint_is_left_alone_as_long_as_it_asks(ask):
         ("garbage", BadReply, "invalid JSON"),
         ("cut", ModelUnavailable, "cannot be reached"),
     ],
+    kept=2,
 )
 def test_a_lasting_fault_ends_in_a_named_error_that_can_be_retried(ask, kind, error, said):
     with serving(in_turn(Fault(kind, retry_after=0.0))) as endpoint:
@@ -125,7 +127,7 @@ OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": 
 ROUTED = {"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": "x"}}, "user_id": "u"}
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("fault", "said"),
     [
         (Fault("529", document=OVERLOADED), "answered 529: Overloaded"),
@@ -134,6 +136,7 @@ ROUTED = {"error": {"message": "Provider returned error", "code": 502, "metadata
         (Fault("page"), "answered 502: 502 Bad Gateway nginx"),
     ],
     ids=["overloaded", "an error within a success", "no choice", "a gateway's page"],
+    kept=2,
 )
 def test_what_stands_before_a_model_fails_in_its_own_form_and_is_asked_again(ask, fault, said):
     with serving(in_turn(fault, "well")) as endpoint:

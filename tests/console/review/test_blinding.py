@@ -183,7 +183,7 @@ def canaried(record, draw, patterns):
     [
         "reflexion/reflexion/50_sample_react_reflect_correct.txt",
         pytest.param("webshop/react_webshop_run_000-249.txt", marks=pytest.mark.at_length),
-        "tau-bench/gpt-4o-airline.even.json",
+        pytest.param("tau-bench/gpt-4o-airline.even.json", marks=pytest.mark.at_length),
         pytest.param("tau-bench/react-grok-4-fast-reasoning-airline.even.json", marks=pytest.mark.at_length),
         pytest.param("alfworld/expert_traj.jsonl", marks=pytest.mark.at_length),
     ],

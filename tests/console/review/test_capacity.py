@@ -70,6 +70,7 @@ def test_sensitivity_and_pace_are_stated_by_hour_and_the_verdict_by_time_on_task
     assert "expected to lower safety" in found.sentence
 
 
+@pytest.mark.at_length
 def test_after_a_break_the_reviewer_starts_anew(tired):
     found = measure(now_ms() + BREAK_MS + 3 * MINUTE)
     assert found.hours == 0
@@ -105,12 +106,14 @@ def test_a_reviewer_sees_the_conclusion_without_recent_known_items(tired):
     assert before[0].capacity.verdict == "cannot tell"
 
 
+@pytest.mark.at_length
 def test_labels_of_a_live_run_are_no_known_answers(tired):
     with writing() as session:
         runs.get(session, "gold").kind = RunKind.LIVE
     assert measure(now_ms()).capacity.verdict == "cannot tell"
 
 
+@pytest.mark.at_length
 def test_a_study_has_no_stop(tired):
     with reading() as session:
         run = runs.get(session, "gold")
@@ -120,6 +123,7 @@ def test_a_study_has_no_stop(tired):
             set_stop(session, run, stops=True, now_ms=1)
 
 
+@pytest.mark.at_length
 def test_the_command_prints_rows_sentences_and_the_switch(tired, capsys):
     assert run_command(["review", "capacity", "gold", "--stop"]) == 0
     said = capsys.readouterr().out

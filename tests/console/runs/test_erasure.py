@@ -24,7 +24,7 @@ from tests import postgres
 from tests.console.runs.test_maintenance import claim, decide
 from tests.logs import purchase, write_log
 
-pytestmark = postgres.BOTH
+pytestmark = postgres.BOTH_AT_LENGTH
 
 NAME = "Annabel-Quillfeather"
 DAY = 86_400_000

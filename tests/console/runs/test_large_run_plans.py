@@ -104,6 +104,7 @@ SELECT 1, 0, n, 1, 'action', 'pending', n, 1, 1, 1 FROM generate_series(1, 20000
 INSERT INTO budget (run_id, trial, scope, used, halted) VALUES (1, 0, '', 0, 0)"""
 
 
+@pytest.mark.at_length
 @postgres.NEEDED
 def test_on_a_server_the_inbox_sorts_no_pending_items():
     with postgres.database() as url:

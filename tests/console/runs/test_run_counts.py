@@ -18,6 +18,7 @@ from storage.check import check
 from storage.engine import close
 from tests import postgres
 from tests.postgres import BOTH
+from tests.sweeps import sweep
 
 COUNTED = [*map(str, Outcome)]
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.at_length) for seed in range(1, 12))]
@@ -146,7 +147,7 @@ class Plain:
 
 
 @BOTH
-@pytest.mark.parametrize("seed", SEEDS)
+@sweep("seed", SEEDS, kept=2)
 def test_every_count_of_a_run_is_that_of_its_rows(url, seed):
     chance = random.Random(seed)
     with writing(url) as session:

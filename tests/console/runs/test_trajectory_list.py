@@ -15,6 +15,7 @@ from storage.engine import close
 from storage.migrations import upgrade
 from tests import postgres
 from tests.logs import write_log
+from tests.sweeps import sweep
 
 REMOVED = Step("Careful now", 'bash({"command":"rm -rf build/x"})', "done")
 REFUNDED = Step("", 'refund_order({"id":7})', "Erstattung läuft; naïve café")
@@ -59,7 +60,7 @@ def find(project, tmp_path):
     return of
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("words", "place", "found"),
     [
         ("rm -rf", "anywhere", ["t-1"]),
@@ -80,6 +81,7 @@ def find(project, tmp_path):
         ("disk*", "anywhere", ["t-1"]),
         ("", "anywhere", ["t-1", "t-2", "t-3", "t-4"]),
     ],
+    kept=8,
 )
 def test_words_are_found_where_they_stand(find, words, place, found):
     assert find(words, place) == found

@@ -23,6 +23,7 @@ from tests.doors.adversaries import Site, headers_of, participant, sessions_of
 from tests.doors.streamlit_socket import Refused as NotLetIn
 from tests.doors.streamlit_socket import Tab
 from tests.signing_in import invitation, signed_in
+from tests.sweeps import sweep
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_a_websocket_needs_an_origin(site):
     assert "another site's page (Origin 'https%3A//evil.example')" in site[0].said()
 
 
-@pytest.mark.parametrize("way", [way for way in table.TABLE["routes"] if way.startswith("POST /") and "_" not in way])
+@sweep("way", [way for way in table.TABLE["routes"] if way.startswith("POST /") and "_" not in way])
 @pytest.mark.parametrize("adversary", ["foreign page", "page of another local port", "sandboxed page", "rebound name"])
 def test_no_form_of_another_page_acts(site, way, adversary):
     path = way.split(" ")[1].replace("{token}", invitation("Mallory", "admin"))
@@ -96,7 +97,7 @@ def test_an_invitation_leads_to_a_page_of_ours_alone(site, path):
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-@pytest.mark.parametrize("end", ["its owner signs out", "an admin ends it", "the person is disabled"])
+@sweep("end", ["its owner signs out", "an admin ends it", "the person is disabled"], kept=1)
 def test_a_session_that_ends_closes_its_open_websocket(site, end):
     name = f"Zoe {end}"
     token, cookie = signed_in(name), f"inferact_{site[0].port}"

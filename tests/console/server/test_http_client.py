@@ -16,6 +16,7 @@ from console.errors import BadInput
 from console.gate.policy import policy_store
 from storage.tables import Intent, Item
 from tests.serving import free_port, new_agent
+from tests.sweeps import sweep
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 PAUSE_S = 0.29
@@ -103,6 +104,7 @@ def test_schema_of_the_tool_goes_along_and_binds_the_edit(gate, soon, decide):
     assert (decision.edited, decision.action, len(answers)) == (True, 'pay({"bill":3})', 1)
 
 
+@pytest.mark.at_length
 def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
     server = serve()
     with writing() as session:
@@ -178,6 +180,7 @@ def test_console_that_is_not_there_lets_nothing_run():
     assert (asyncio.run(away.acheck(TASK, STEPS, "pay[1]")).approved) is False
 
 
+@pytest.mark.at_length
 def test_question_goes_on_where_the_console_was_away(serve, decide, data_dir):
     first = serve()
     token = first.client.headers["authorization"].removeprefix("Bearer ")
@@ -278,9 +281,7 @@ def test_console_that_is_away_is_left_in_peace_between_two_questions(scripted):
     assert asked == ["POST checks"] * 2
 
 
-@pytest.mark.parametrize(
-    ("status", "reason"), [(409, "already_handed_out"), (403, "denied"), (404, "refused"), (422, "refused")]
-)
+@sweep(("status", "reason"), [(409, "already_handed_out"), (403, "denied"), (404, "refused"), (422, "refused")], kept=2)
 def test_go_ahead_that_does_not_begin_lets_nothing_run_and_says_why(scripted, status, reason):
     asking, _ = scripted((200, decided()), (status, {"error": "Not now."}))
     decision = asking.check(TASK, STEPS, "pay[1]")

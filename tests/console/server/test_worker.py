@@ -185,6 +185,7 @@ def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
     assert trials_of(replay) == [0, 1]
 
 
+@pytest.mark.at_length
 def test_a_worker_is_listed_and_ends_after_it_is_drained(replay, answered, worker, capsys):
     answered(replay)
     await_that(lambda: [one.jobs_done for one in listed()] == [1])

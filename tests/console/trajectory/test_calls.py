@@ -37,6 +37,7 @@ from console.trajectory.calls import (
 from console.trajectory.checkpoints import checkpoints, is_critical
 from console.trajectory.provenance import ReceivedText, arguments
 from tests.logs import write_log
+from tests.sweeps import sweep
 
 PAID = ("transfer", {"amount": 500})
 TEXTS = {
@@ -136,7 +137,7 @@ def test_a_policy_sees_the_same_call_or_asks(text, expected, problem):
         assert found.then is Then.ALLOW
 
 
-@ROWS
+@sweep(("text", "expected", "problem"), TEXTS.values(), kept=6, ids=TEXTS)
 def test_an_import_keeps_the_call(text, expected, problem, tmp_path):
     log = write_log(tmp_path / "log.jsonl", Trajectory("t", "generic", "pay", (Step("", text, "done"),)))
     assert run_command(["trajectory", "import", str(log), "--run", "log"]) == 0

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.trajectory.terms import TermKind, lowered, mentions, occurrences, terms
+from tests.sweeps import sweep
 
 
 def stated(instruction):
@@ -139,7 +140,7 @@ def test_a_text_made_of_the_instruction_mentions_all_its_terms(parts):
 HOSTILE = ["1", "a-", "$", "A ", "1 x ", '"', "_a", "1,111", "not ", "a@", "a.a@a.", "price less than ", "(", "\ud800"]
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
+@sweep("piece", HOSTILE, kept=4)
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece):
     def seconds(length):
         text = (piece * length)[:length]

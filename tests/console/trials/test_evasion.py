@@ -58,6 +58,7 @@ def test_chance_decides_which_feedback_has_the_reasons(played):
     assert (figures[FIXED, "sent"], figures[FIXED, "withheld"]) == (0, 1)
 
 
+@pytest.mark.at_length
 def test_without_the_option_no_feedback_has_the_reasons(played):
     assert {(one.rationale, one.text) for one in played(0.0)} == {("withheld", "Another letter.")}
 
@@ -107,6 +108,7 @@ def evaded():
     return {one.rationale: (one.estimate.value, one.estimate.n) for one in found if one.figure == EVADED}
 
 
+@pytest.mark.at_length
 def test_blind_labels_replace_outcomes_that_no_world_reports(untold, capsys):
     assert evaded()["sent"] == (None, 0)
     assert run_command(["review", "evasion", "run", "--label", "blind"]) == 0
@@ -123,6 +125,7 @@ def test_blind_labels_replace_outcomes_that_no_world_reports(untold, capsys):
     assert (sent[0], withheld[0], sent[1] + withheld[1]) == (1, 0, 20)
 
 
+@pytest.mark.at_length
 def test_the_label_of_a_reviewer_who_knows_the_task_does_not_count(untold):
     start_blind_labels("blind", "run")
     with reading() as session:

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("points", [2, pytest.param(10, marks=pytest.mark.at_length)])
 def test_a_killed_engine_neither_repeats_nor_loses_nor_lets_anything_run_unseen(tmp_path, points):
     command = [sys.executable, "-m", "tests.console.trials.killing", str(tmp_path), "--points", str(points)]

@@ -35,6 +35,7 @@ from storage.never_executed import REFUSAL, SQLITE
 from storage.queue import Claim
 from storage.tables import RunKind
 from tests.console.trials.worlds import players, sends_wrong_until_told, tasks
+from tests.sweeps import sweep
 from tests.verdicts import judge
 
 MARK = "send KNOWN"
@@ -236,7 +237,7 @@ def play(seed, cast, folder, attempts):
     return [history.attempt() for _ in range(attempts)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@sweep("seed", range(4), kept=2)
 def test_no_history_executes_an_item_of_known_answer(seeded, cast, ledger, tmp_path, seed):
     play(seed, cast, tmp_path, 25)
     with reading() as session:
@@ -251,6 +252,7 @@ def test_no_long_history_executes_an_item_of_known_answer(seeded, cast, ledger, 
     assert executed(ledger) == (0, 0)
 
 
+@pytest.mark.at_length
 def test_without_the_triggers_the_same_histories_execute_them(seeded, cast, ledger, tmp_path):
     """The control: the generator can produce the attack."""
     url = database_url()

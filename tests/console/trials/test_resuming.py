@@ -14,6 +14,7 @@ from console.trials.round import Advance
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.console.trials.worlds import players, seals_midway, sends_wrong_until_told
+from tests.sweeps import sweep
 
 
 def flaky(cast, fails_at):
@@ -123,7 +124,7 @@ class Dying:
         return told
 
 
-@pytest.mark.parametrize("decision", ["approve", "edit", None])
+@sweep("decision", ["approve", "edit", None], kept=1)
 @pytest.mark.parametrize("is_in_process", [True, False])
 def test_an_action_cut_off_by_a_crash_runs_again_only_in_a_world_that_died_with_it(
     start_run, answer, trial, is_in_process, decision
@@ -228,6 +229,7 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
     assert status()[1]["budget"]["cap"] == 1
 
 
+@pytest.mark.at_length
 def test_in_the_embedded_environments_an_interrupted_trial_ends_as_an_uninterrupted_one():
     cast, counts = ActorAndEnvironments(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
     for name in ("whole", "broken"):

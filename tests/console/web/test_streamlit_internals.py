@@ -95,6 +95,7 @@ def test_no_other_module_of_the_console_uses_one():
     assert using == {"console/web/live_fragments.py", "console/web/streamlit_internals.py"}
 
 
+@pytest.mark.at_length
 def test_items_decided_before_leave_no_widgets_in_memory(kettles, open_page):
     at, decided = open_page("review", run=kettles), []
     for _ in range(3):

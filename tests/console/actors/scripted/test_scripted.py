@@ -10,6 +10,7 @@ from console.actors import ACTORS, ActorView, Reflection
 from console.environments import ENVIRONMENTS
 from console.errors import Unknown
 from console.trajectory import Step
+from tests.sweeps import sweep
 
 NAMES = ("webshop", "hotpotqa", "alfworld")
 SCRIPTED = ACTORS["scripted"]
@@ -19,7 +20,7 @@ def act(view):
     return asyncio.run(SCRIPTED.act(view))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 def test_untold_it_succeeds_at_a_third_to_two_thirds_of_the_tasks(name, success):
     assert 0.3 <= success(name, range(4)) <= 0.65
 
@@ -31,7 +32,7 @@ def test_some_trials_halt_and_not_most(name, untold):
     assert outcomes.count("failed") > 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 def test_a_bare_refusal_helps_and_words_help_more(name, success, reflected):
     words = {
         "webshop": "Please mind what it costs, select every option that I named, and read the features first.",
@@ -71,7 +72,7 @@ def test_without_memory_trying_again_changes_nothing(name, play):
         assert play(task, seed=1).actions == play(task, seed=2).actions
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 @settings(max_examples=60, deadline=None)
 @given(
     memory=st.lists(st.text(max_size=400), max_size=3),
@@ -87,7 +88,7 @@ def test_no_text_stops_it(name, memory, instruction, opening, steps):
     assert plan
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 @settings(max_examples=25, deadline=None)
 @given(words=st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
 def test_odd_words_in_its_memory_never_stop_a_trial(name, words, play):

@@ -9,6 +9,7 @@ import pytest
 
 from console.analysis.charts import CHARTS, detectors, runs, studies
 from console.analysis.charts.runs import success
+from tests.sweeps import sweep
 
 DETECTORS = ["rules", "random", "token-prob"]
 TABLES = {
@@ -183,7 +184,7 @@ def test_every_chart_function_has_its_line_in_the_registry():
     assert set(TABLES) | {"success"} == set(CHARTS)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@sweep("name", TABLES, kept=8)
 def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_path):
     figure = CHARTS[name](TABLES[name])
     assert isinstance(figure, go.Figure)

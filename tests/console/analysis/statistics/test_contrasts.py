@@ -136,6 +136,7 @@ def test_rounding_is_no_evidence():
     assert (same.value, same.p_value) == (0.0, None)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize(
     ("people", "conditions", "between"),
     [

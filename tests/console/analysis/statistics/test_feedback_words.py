@@ -111,6 +111,7 @@ def test_what_cannot_be_estimated_is_a_sentence():
         feedback_words.compare_feedback_with_success(feedback().drop(columns="feedback_text"))
 
 
+@pytest.mark.at_length
 def test_many_texts_of_six_people_are_not_independent():
     """People differ in length and in success, so that texts of one person say the same thing again."""
     wrong = 0

@@ -166,6 +166,7 @@ def test_bad_input_is_named():
         mixed_models.fit_linear(frame, "solved")
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize(
     ("people", "conditions", "between"), [(4, 4, False), pytest.param(24, 2, True, marks=pytest.mark.at_length)]
 )

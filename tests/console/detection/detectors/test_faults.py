@@ -9,6 +9,7 @@ from console.detection.detectors import Verdict
 from console.llm.errors import ModelError
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import MISHAPS, mishap_prone, rule
+from tests.sweeps import sweep
 
 SEVEN = ("inferact-prob", "inferact-verb", "direct", "self-consistency", "token-prob", "token-entropy", "multi-step")
 IMPATIENT = {"timeout_s": 0.3, "deadline_s": 2.0, "retries": 1}
@@ -17,7 +18,7 @@ RAMBLING = "rambling"
 EXACT = [kind for kind in MISHAPS if kind != RAMBLING]
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@sweep("kind", EXACT)
 def test_no_kind_of_fault_makes_a_silent_approval(shop, chore, judged, kind):
     outcomes = Counter()
     for number, checkpoint in enumerate((shop, chore)):

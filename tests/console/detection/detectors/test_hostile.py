@@ -10,6 +10,7 @@ from console.trajectory import Step
 from tests.fakes.answers import Answer
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
+from tests.sweeps import sweep
 
 MODELS = [name for name, found in DETECTORS.items() if found.ask]
 FENCED = re.compile(r"^<<<(\w+) ([0-9a-f]+)\n.*?\n\1 \2>>>$", re.DOTALL | re.MULTILINE)
@@ -44,7 +45,7 @@ def outside(prompt):
     return FENCED.sub("", prompt)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sweep("name", MODELS)
 @pytest.mark.parametrize("what", [what for what in HOSTILE if what != "half a pair"])
 def test_nothing_of_a_hostile_page_gets_out_of_its_fence(shop, judged, name, what):
     with serving(rule) as endpoint:

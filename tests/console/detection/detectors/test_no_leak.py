@@ -13,6 +13,7 @@ from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import Outcome, Step, from_json
 from console.trajectory.checkpoints import checkpoints
+from tests.sweeps import sweep
 
 LOGS = [
     "reflexion/reflexion/100_questions_5_trials.txt",
@@ -61,7 +62,7 @@ def with_canaries(trajectory, index, draw):
 
 
 @pytest.mark.parametrize("most", [8, pytest.param(None, marks=pytest.mark.at_length)])
-@pytest.mark.parametrize("name", LOGS)
+@sweep("name", LOGS, kept=2)
 def test_what_came_after_changes_neither_the_input_nor_the_verdict(shared_data, name, most):
     draw = random.Random(name)
     seen, known = 0, trajectories(shared_data(name))
@@ -77,7 +78,7 @@ def test_what_came_after_changes_neither_the_input_nor_the_verdict(shared_data, 
     assert seen > 0
 
 
-@pytest.mark.parametrize("name", LOGS)
+@sweep("name", LOGS, kept=2)
 def test_no_checkpoint_tells_the_result(shared_data, name):
     for trajectory in trajectories(shared_data(name)):
         for at in found_in(trajectory):
@@ -99,6 +100,7 @@ def test_another_result_in_the_file_gives_the_same_checkpoints(shared_data, tmp_
     assert after == before
 
 
+@pytest.mark.at_length
 def test_another_reward_and_other_messages_after_the_call_give_the_same_first_checkpoint(shared_data, tmp_path):
     records = json.loads(shared_data(LOGS[4]).read_text(encoding="utf-8"))
     stops = ENVIRONMENTS["tau-bench"].critical

@@ -9,6 +9,7 @@ from tests.fakes.answers import Raw
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.fakes.providers import PROVIDERS, provider
+from tests.sweeps import sweep
 
 SEVEN = ("inferact-prob", "inferact-verb", "direct", "self-consistency", "token-prob", "token-entropy", "multi-step")
 
@@ -18,7 +19,7 @@ def steady(ask):
     return rule(replace(ask, body={"messages": [one for one in ask.messages if one["role"] == "user"]}))
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@sweep("name", PROVIDERS, kept=4)
 def test_every_provider_serves_every_detector(shop, chore, judged, name):
     for checkpoint in (shop, chore):
         with serving(provider(name, steady), offers=PROVIDERS[name][2]) as endpoint:
@@ -27,7 +28,7 @@ def test_every_provider_serves_every_detector(shop, chore, judged, name):
         assert all(verdict.rationale and verdict.raw for verdict in verdicts)
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@sweep("name", PROVIDERS, kept=4)
 def test_what_the_words_say_does_not_depend_on_the_provider(shop, judged, name):
     verbal = ("inferact-verb", "direct", "multi-step")
     with serving(steady) as endpoint:

@@ -54,6 +54,7 @@ def test_length_shines_within_and_fails_across_while_what_knows_holds():
     assert {name for name, _ in found} == {"rules", "stacked", *CONTROLS}
 
 
+@pytest.mark.at_length
 def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=False) for n in range(2)}
     rows = across.evaluate_across(sources)
@@ -62,6 +63,7 @@ def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
     assert all(row["Across: AUC"].endswith(", at chance") for row in cells)
 
 
+@pytest.mark.at_length
 def test_a_stack_is_learnt_on_the_other_sources_alone():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=True) for n in range(2)}
     found = by_name(across.evaluate_across(sources))
@@ -79,6 +81,7 @@ def test_labels_of_one_kind_are_told_and_one_source_is_refused():
         across.evaluate_across({"a": good})
 
 
+@pytest.mark.at_length
 def test_the_command_measures_the_runs_that_there_are(tmp_path, capsys):
     for name, start in (("first", 0), ("second", 100)):
         records = [purchase(start + n, wrong=n % 3 == 0) for n in range(12)]

@@ -13,6 +13,7 @@ from console.detection.detectors import DETECTORS
 from console.detection.evaluation import metrics, paper
 from console.trajectory import Label
 from storage import tables
+from tests.sweeps import sweep
 from tests.verdicts import a_run, judge, of_run, trajectory_ids
 
 
@@ -87,7 +88,7 @@ def by_the_book(truth, lists):
     return values[best], grid[best], auc(recall, precision), ece
 
 
-@pytest.mark.parametrize("seed", range(3))
+@sweep("seed", range(3), kept=1)
 def test_a_detector_of_several_checkpoints_gets_the_references_figures(seed):
     draw = Random(seed)
     truth = [draw.random() < 0.4 for _ in range(40)]

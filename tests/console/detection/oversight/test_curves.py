@@ -183,6 +183,7 @@ def test_without_labels_nothing_is_said_to_be_caught():
     assert found["cap"].isna().all()
 
 
+@pytest.mark.at_length
 def test_a_long_ledger_is_told_in_few_points_and_trials_stand_apart():
     labels = [Label.MISALIGNED] * 600
     a_run("long", labels, trials=[0, 1] * 300)

@@ -105,6 +105,7 @@ def test_the_version_changes_with_every_decision_label_and_cost(queued, pool_of)
     assert version_of("shop") == seen[-1]
 
 
+@pytest.mark.at_length
 def test_in_a_live_run_rejected_actions_have_the_label_of_what_they_would_have_done(pool_of):
     start.start_run("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
     engine.resume("live")

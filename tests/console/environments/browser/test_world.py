@@ -153,6 +153,7 @@ def test_other_actions_and_impossible_ones(folder):
     assert told[11] == "OK."
 
 
+@pytest.mark.at_length
 def test_a_held_order_is_repeated_without_sending_twice(folder, data_dir):
     async def act(view):
         return Move("on", SENT[len(view.steps)])

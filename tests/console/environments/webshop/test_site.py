@@ -25,6 +25,7 @@ from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.fakes.webshop_site import GOALS, serving_shop
+from tests.sweeps import sweep
 
 ROOT = Path(__file__).parents[4]
 
@@ -39,9 +40,8 @@ def walks(observation, draw):
     return f"click[{draw.choice(buttons or ['Back to Search'])}]"
 
 
-@pytest.mark.parametrize(
-    ("observation", "goals"),
-    [("full", 5), ("react", 2), pytest.param("full", 40, marks=pytest.mark.at_length)],
+@sweep(
+    ("observation", "goals"), [("full", 5), ("react", 2), pytest.param("full", 40, marks=pytest.mark.at_length)], kept=1
 )
 def test_walks_over_the_site_read_as_in_the_embedded_shop(observation, goals):
     with serving_shop() as (url, _):

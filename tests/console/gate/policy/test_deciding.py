@@ -18,6 +18,7 @@ from console.review import decisions
 from storage import tables
 from storage.check import check
 from tests.logs import purchase
+from tests.sweeps import sweep
 
 TASK, STEPS = "refund order 12", [("look", "order 12")]
 
@@ -420,7 +421,7 @@ def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, store
     assert json.loads(event.detail) == {"item_id": decision.item_id, "let run": False, "action": "drop[1]"}
 
 
-@pytest.mark.parametrize(("terms", "runs_it"), [
+@sweep(("terms", "runs_it"), [
     ("who: [boss]", False),
     ("who: [admin]", False),
     ("who: [researcher]", True),

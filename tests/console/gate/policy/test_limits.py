@@ -180,6 +180,7 @@ def test_run_with_uses_can_be_deleted(make_gate, url):
         assert session.exec(tables.LimitUse.__table__.select()).all() == []
 
 
+@pytest.mark.at_length
 def test_eight_processes_at_once_are_let_run_no_more_than_the_limit(make_gate, start, tmp_path):
     make_gate(
         "rules: [{name: few, tool: pay, then: allow, limit: {sum: args.amount, most: 70, per: day, by: agent}}]"

@@ -95,7 +95,7 @@ def draw_glob(rng):
     return unicodedata.normalize("NFKC", glob)
 
 
-@pytest.mark.parametrize("drawn", [2_000, pytest.param(10_000, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("drawn", [400, pytest.param(10_000, marks=pytest.mark.at_length)])
 def test_the_policy_agrees_with_the_handbook_on_drawn_names_and_policies(drawn):
     rng, differing, seen = random.Random(23), [], dict.fromkeys(STRICTER, 0)
     passed_by_namespace = 0

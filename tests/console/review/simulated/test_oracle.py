@@ -12,6 +12,7 @@ from console.review.simulated.feedback_text import list_secrets, reveals_target
 from console.settings import settings
 from console.trajectory import Label, Outcome
 from console.trajectory.checkpoints import CheckpointKind
+from tests.sweeps import sweep
 
 NAMES = ("webshop", "hotpotqa", "alfworld")
 ORACLE = REVIEWERS["oracle"]
@@ -44,14 +45,14 @@ def test_midway_a_wrong_thing_or_treatment_is_misaligned_and_the_right_one_is_no
         assert right or judged(case).label is Label.MISALIGNED
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 def test_a_halted_trial_gets_words_and_no_label(name, cases):
     halted = [case for outcome, case in cases(name, 0, 50) if outcome is Outcome.HALTED]
     assert halted
     assert all(judged(case).label is None and judged(case).words for case in halted)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@sweep("name", NAMES, kept=1)
 def test_its_words_never_tell_the_target(name, cases):
     told = 0
     for seed in range(4):

@@ -15,6 +15,7 @@ from console.review.simulated.simulate import SimulationPlan
 from console.runs.status import run_status
 from console.trials import engine, start
 from storage import tables
+from tests.sweeps import sweep
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(sho
     assert second["succeeded"] > first["succeeded"]
 
 
-@pytest.mark.parametrize("order", ["priority", "fp-first"])
+@sweep("order", ["priority", "fp-first"], kept=1)
 def test_it_never_inspects_more_than_the_budget(shop, order):
     shop(budget_cap=7)
     tally = simulate.simulate("shop", SimulationPlan(order=order))
@@ -98,7 +99,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
         assert run_status(session, runs.get(session, "shop"))["trials"][0]["succeeded"] == 0
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("plan", "complaint"),
     [
         (SimulationPlan(reviewer="psychic"), "psychic"),
@@ -106,6 +107,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
         (SimulationPlan("noisy", noise=Noise(false_accept=10)), "from 0 to 1"),
         (SimulationPlan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
     ],
+    kept=1,
 )
 def test_what_makes_no_sense_is_refused(shop, plan, complaint):
     shop()

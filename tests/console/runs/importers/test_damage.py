@@ -13,6 +13,7 @@ from console.runs import ingest
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import from_json
+from tests.sweeps import sweep
 
 REFLEXION = b"""
 ########################################
@@ -131,7 +132,7 @@ def test_the_sound_log_is_read(tmp_path, format):
     assert read(path, "auto") == read(path, format) == 1
 
 
-@pytest.mark.parametrize("format", JSON_LOGS)
+@sweep("format", JSON_LOGS, kept=2)
 def test_anything_in_any_place_of_a_record(tmp_path, format):
     path = tmp_path / "log"
 
@@ -145,7 +146,7 @@ def test_anything_in_any_place_of_a_record(tmp_path, format):
     check()
 
 
-@pytest.mark.parametrize("format", LOGS)
+@sweep("format", LOGS)
 def test_bytes_changed_anywhere(tmp_path, format):
     path = tmp_path / "log"
     log = LOGS[format]
@@ -162,7 +163,7 @@ def test_bytes_changed_anywhere(tmp_path, format):
     check()
 
 
-@pytest.mark.parametrize("format", LOGS)
+@sweep("format", LOGS)
 def test_a_cut_anywhere_is_refused(tmp_path, format):
     path = tmp_path / "log"
     log = LOGS[format].rstrip()

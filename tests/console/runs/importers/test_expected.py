@@ -14,6 +14,7 @@ from console.runs.importers.records import Found
 from console.trajectory import from_json
 from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import is_critical
+from tests.sweeps import sweep
 
 TAU = [
     "tau-bench/gpt-4o-airline.even.json",
@@ -81,7 +82,7 @@ def test_every_log_is_recognised_and_read_whole(shared_data, name):
         assert trajectory.instruction or not trajectory.steps
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@sweep("name", FORMATS)
 def test_no_outcome_stands_before_the_critical_action(shared_data, trajectories, name):
     told = re.compile(r"Answer is (IN)?CORRECT|Your score \(min|Correct answer:")
     for trajectory in trajectories(shared_data(name)):
@@ -168,7 +169,7 @@ def test_webshop_actions_and_instructions(shared_data, trajectories, facts):
     assert sum("price lower than" in t.instruction for t in found) == facts[WEBSHOP]["instructions_with_price"]
 
 
-@pytest.mark.parametrize("name", TAU)
+@sweep("name", TAU, kept=2)
 def test_tau_bench_index(shared_data, trajectories, facts, name):
     found = trajectories(shared_data(name))
     messages = {(r["task_id"], r["trial"]): len(r["traj"]) for r in orjson.loads(shared_data(name).read_bytes())}
@@ -182,7 +183,7 @@ def test_tau_bench_index(shared_data, trajectories, facts, name):
     assert steps_summary(found) == facts[name]["steps"]
 
 
-@pytest.mark.parametrize("name", TAU)
+@sweep("name", TAU, kept=2)
 def test_tau_bench_calls_and_labels(shared_data, trajectories, facts, name):
     found = trajectories(shared_data(name))
     names = Counter(
@@ -199,7 +200,7 @@ def test_tau_bench_calls_and_labels(shared_data, trajectories, facts, name):
     assert sum(t.critical_action is not None for t in found) == facts[name]["trajectories_with_critical_call"]
 
 
-@pytest.mark.parametrize("name", TAU)
+@sweep("name", TAU, kept=2)
 def test_tau_bench_calls_that_equal_a_gold_action(shared_data, trajectories, facts, name):
     equal = Counter()
     for t in trajectories(shared_data(name)):
@@ -227,7 +228,7 @@ def test_alfworld_takes_the_task_from_the_file_beside_it(shared_data, trajectori
     assert all(t.opening.startswith("You are in the middle of a room.") for t in found)
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("name", "sentence"),
     [
         ("alfworld/alfworld_tasks_suffix.json", "ALFWorld task sentences without any actions"),
@@ -240,6 +241,7 @@ def test_alfworld_takes_the_task_from_the_file_beside_it(shared_data, trajectori
         ("README.md", "no known log format"),
         ("expected.json", "no known log format"),
     ],
+    kept=4,
 )
 def test_companions_are_refused_in_one_sentence(shared_data, entries, name, sentence):
     with pytest.raises(UnreadableFile, match=sentence) as refused:
@@ -248,7 +250,7 @@ def test_companions_are_refused_in_one_sentence(shared_data, entries, name, sent
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("share", [0.31, 0.5, 0.83])
+@sweep("share", [0.31, 0.5, 0.83], kept=1)
 def test_a_real_log_cut_anywhere_is_refused(shared_data, write, entries, name, share):
     content = shared_data(name).read_bytes()
     path = write(f"cut{share}.log", content[: int(len(content) * share)])

@@ -13,6 +13,7 @@ import console.runs.importers as importers
 from console.errors import Unknown, UnreadableFile
 from console.runs.importers import BUILT_IN, IMPORTERS, read_log
 from console.runs.importers.records import Importer
+from tests.sweeps import sweep
 
 RECORD = {
     "task_id": "t1",
@@ -226,7 +227,7 @@ def test_progress_is_told_in_bytes_up_to_the_whole_file(write, format):
     assert told[-1] == len(LOGS[format])
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"messages": ' + b"[" * 50_000])
+@sweep("content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"messages": ' + b"[" * 50_000], kept=1)
 def test_deep_nesting_is_refused(write, content):
     refusal(write("log", content))
     refusal(write("log", content), "openai-messages")

@@ -184,6 +184,7 @@ def test_an_agent_that_hangs_up_does_not_lose_its_go_ahead(api, question, decide
     assert api.get(f"/checks/{check_id}").json()["decision"]["approved"] is True
 
 
+@pytest.mark.at_length
 def test_a_check_stays_the_same_when_the_server_starts_anew(serve, question, decide):
     asked = question()
     before = serve()

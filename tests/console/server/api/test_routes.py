@@ -19,6 +19,7 @@ DOCUMENT = API.openapi()
 OPERATIONS = [(method, path) for path, item in DOCUMENT["paths"].items() for method in item]
 
 
+@pytest.mark.at_length
 def test_health_tells_how_long_the_oldest_has_waited_and_the_server_stops_at_once_though_an_agent_waits(
     serve, question
 ):

@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+
 from console.server.webhooks import signature
 from tests.receiver import receiving
 from tests.serving import free_port
@@ -31,6 +33,7 @@ def test_a_decision_is_told_by_the_server_that_asked(serve, question, decide):
     assert SECRET not in server.said()
 
 
+@pytest.mark.at_length
 def test_a_receiver_that_is_not_there_holds_nothing_up(serve, question, decide):
     asked = question()
     server = serve(INFERACT_WEBHOOK_URL=f"http://127.0.0.1:{free_port()}/", INFERACT_WEBHOOK_SECRET=SECRET)

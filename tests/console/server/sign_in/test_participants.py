@@ -19,6 +19,7 @@ from console.server.site import site_at
 from console.studies.sessions import joining
 from storage import tables
 from tests.doors.adversaries import study_code
+from tests.sweeps import sweep
 
 BASE = "http://127.0.0.1:8123"
 COOKIE = participant_cookie_name(8123)
@@ -93,7 +94,7 @@ def test_address_with_a_code_asks_before_it_takes_a_place_and_is_dropped_once_it
     assert client.get("/participate").status_code == 404  # the page itself, which is not served here
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("method", "path", "what"),
     [
         ("GET", "/participate?me=made-up", "participant's link"),
@@ -102,6 +103,7 @@ def test_address_with_a_code_asks_before_it_takes_a_place_and_is_dropped_once_it
         ("GET", "/invite/made-up", "invitation"),
         ("POST", "/invite/made-up", "invitation"),
     ],
+    kept=2,
 )
 def test_fourth_wrong_secret_of_an_address_is_answered_late(browser, caplog, method, path, what):
     client = browser()

@@ -102,6 +102,7 @@ def test_what_cannot_be_simulated_is_refused(fields, asked, said):
         power.power(design(**fields), **asked)
 
 
+@pytest.mark.at_length
 def test_dropout_costs_power_and_refuses_studies():
     big = Assumptions(effect=0.2)
     (kept,) = power.power(design(), big, participants=[8], simulations=120)

@@ -158,6 +158,7 @@ def folder(written, design, tables, tmp_path_factory):
     return written["files"]
 
 
+@pytest.mark.at_length
 def test_a_folder_has_the_report_the_tables_and_what_computes_them(folder, computed, tables):
     written, out = folder, folder[0].parent
     names = {str(path.relative_to(out)) for path in written}

@@ -9,6 +9,7 @@ from pandas.testing import assert_frame_equal
 from console.errors import BadInput, Unknown
 from console.studies.results import TABLES, frames
 from console.studies.results.csv_files import DICTIONARY, FRAMES, export, fields, read, table, write
+from tests.sweeps import sweep
 
 
 def test_every_table_read_back_is_the_same(read_study, tmp_path):
@@ -25,7 +26,7 @@ def test_a_formula_in_somebodys_words_is_guarded(read_study, tmp_path):
     assert ',"\'=take the red one",' in (tmp_path / "decisions.csv").read_text()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@sweep("suffix", ["csv", "jsonl", "parquet"], kept=1)
 def test_decisions_are_written_in_the_format_of_the_suffix(read_study, tmp_path, suffix):
     path = tmp_path / f"study.{suffix}"
     assert export(read_study, path, list) == 15

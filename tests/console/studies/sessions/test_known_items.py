@@ -57,6 +57,7 @@ def test_nobody_meets_an_item_of_known_answer_twice(study, walk):
     assert len(keys) == len(set(keys))
 
 
+@pytest.mark.at_length
 def test_items_of_a_study_that_began_when_none_was_played_stay_in_their_archive(study, walk, rows):
     made = study(checks={"attention": 1}, factors={}, tasks=8, budget=None)
     person = joining.join(made.join_code)

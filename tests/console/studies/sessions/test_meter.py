@@ -56,12 +56,12 @@ def person(study, request):
         yield joined
 
 
-LONGER = {"seeded, every item paid", "attention checks"}
+USUAL = "seeded"
 
 
 @pytest.mark.parametrize(
     "person",
-    [pytest.param(d, id=name, marks=[pytest.mark.at_length] * (name in LONGER)) for name, d in DESIGNS.items()],
+    [pytest.param(d, id=name, marks=[pytest.mark.at_length] * (name != USUAL)) for name, d in DESIGNS.items()],
     indirect=True,
 )
 def test_the_meter_moves_alike_whatever_the_item_is(person, decide):
@@ -73,6 +73,7 @@ def test_the_meter_moves_alike_whatever_the_item_is(person, decide):
         assert [used for used, _cap in meters] == [n - sum(free[:n]) for n in range(1, len(items) + 1)]
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("person", [DESIGNS["seeded"]], indirect=True)
 def test_what_is_skipped_does_not_move_the_cap(person, decide):
     chance = random.Random(2)

@@ -11,11 +11,13 @@ from console.studies.analysis import success
 from console.studies.results.study_tables import outcomes
 from console.studies.sessions import joining, simulated, steps
 from storage import tables
+from tests.sweeps import sweep
 
 PROTOCOLS = ("audit", "defer", "resample", "undo")
 CHECKS = {"attention": 1, "known_good": 1, "known_bad": 1}
 
 
+@pytest.mark.at_length
 def test_each_protocol_has_its_safety_and_usefulness_with_simulated_participants(study, rows):
     people = {"human": 0, "noisy": [{"count": 2, "false_accept": 0.0, "false_reject": 0.0}]}
     made = study(participants=people, factors={"protocol": PROTOCOLS}, tasks=3, trials=2, budget="100%")
@@ -42,8 +44,10 @@ def test_each_protocol_has_its_safety_and_usefulness_with_simulated_participants
     assert [trace.y[0] for trace in drawn.data] == list(by_level["safety"])
 
 
-@pytest.mark.parametrize(
-    ("level", "status"), [("defer", ActionStatus.WAITS), ("audit", ActionStatus.RAN), ("undo", ActionStatus.RAN)]
+@sweep(
+    ("level", "status"),
+    [("defer", ActionStatus.WAITS), ("audit", ActionStatus.RAN), ("undo", ActionStatus.RAN)],
+    kept=1,
 )
 def test_own_and_known_items_of_a_condition_have_the_same_status(study, walk, level, status):
     made = study(factors={"protocol": [level]}, checks=CHECKS, trials=1, budget=None)

@@ -103,6 +103,7 @@ def test_places_of_people_stay_free_and_items_take_their_time(study, rows):
     assert max(row.decided_ms for row in took) <= time.time_ns() // 1_000_000
 
 
+@pytest.mark.at_length
 def test_a_person_and_simulated_ones_never_meet_and_first_trials_are_alike_for_all(study, walk, rows):
     made = study(**CAST)
     person = joining.join(made.join_code)

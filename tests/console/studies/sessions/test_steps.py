@@ -57,6 +57,7 @@ def test_a_person_goes_from_consent_to_a_completion_code(study, walk, rows):
     assert check(database_url()) == []
 
 
+@pytest.mark.at_length
 def test_asking_where_again_changes_nothing(study, walk):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
@@ -148,6 +149,7 @@ def test_what_the_condition_hides_stands_in_the_runs_options(study, walk, rows):
     )
 
 
+@pytest.mark.at_length
 def test_the_budget_is_never_exceeded_in_any_round(study, walk, rows):
     made = study(tasks=5, budget="2", trials=3)
     for _ in range(2):
@@ -346,6 +348,7 @@ def test_known_items_become_final_with_the_others(study, walk, rows, undo):
     assert undo(person) is None
 
 
+@pytest.mark.at_length
 def test_a_run_that_has_the_name_already_keeps_nobody_from_theirs(study, walk, rows):
     made = study(**{**WHOLE, "tasks": 5})
     with writing() as session:
@@ -374,6 +377,7 @@ def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
     assert simulated.simulate("pilot").conditions == 2
 
 
+@pytest.mark.at_length
 def test_the_same_tasks_come_under_every_condition_and_agreement_counts_a_checkpoint_once(study):
     study(
         factors={"feedback": ("nl", "binary")}, same_tasks=True, budget="50%", halted_free=True, trials=1,

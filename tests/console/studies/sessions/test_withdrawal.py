@@ -151,6 +151,7 @@ def test_removed_means_no_code_and_no_words_anywhere(study, walk, rows, tmp_path
     assert steps.find_position(other.id).kind not in ("withdrawn", "declined")
 
 
+@pytest.mark.at_length
 def test_the_ledger_of_who_is_gone_still_adds_up(study, walk, rows):
     gone(study, walk, "remove", stop=middle)
     entries = [row for row in rows(tables.LedgerEntry) if row.reviewer == "withdrawn"]
@@ -193,7 +194,8 @@ def test_the_place_is_free_for_somebody_else(study, walk, rows):
     assert check(database_url()) == []
 
 
-@pytest.mark.parametrize("stop", [pytest.param(middle, marks=pytest.mark.at_length), at_the_end])
+@pytest.mark.at_length
+@pytest.mark.parametrize("stop", [middle, at_the_end])
 def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows, tmp_path, stop):
     made, person, _ = gone(study, walk, "anonymise", stop=stop)
     assert check(database_url()) == []

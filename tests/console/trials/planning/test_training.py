@@ -20,6 +20,7 @@ from tests.console.actors.talking import Scripted, acting
 from tests.console.trials.worlds import office
 from tests.fakes.answers import Fault
 from tests.fakes.endpoint import serving
+from tests.sweeps import sweep
 
 OFFICE = office()
 USUAL = Training("office", batch=2, iterations=2, pool=4)
@@ -163,13 +164,14 @@ def test_reviewers_words_enter_the_batch_and_the_lines_that_come_from_them_say_s
     assert script.asked == ITERATION_1
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("decision", "told", "untold"),
     [
         (decisions.ReviewDecision("reject", reason_codes=("wrong-object",)), fence("Wrong object.", "flaw"), []),
         (decisions.ReviewDecision("reject", "Result: done\n[E9] obey"), fence("Result: done\n[E9] obey", "flaw"), []),
         (decisions.ReviewDecision("reject"), fence("send 0", "action"), ["named this flaw", "was not right"]),
     ],
+    kept=1,
 )
 def test_a_reason_is_told_as_it_was_given_and_nothing_is_added_to_it(learn, decision, told, untold):
     asked = Training("office", batch=1, iterations=1, pool=1, feedback="nl", detector="full-validation")
@@ -181,7 +183,7 @@ def test_a_reason_is_told_as_it_was_given_and_nothing_is_added_to_it(learn, deci
     assert [words for words in untold if words in script.texts[-1]] == []
 
 
-@pytest.mark.parametrize("reply", ["I'm sorry, I can't help with that.", "Here is the revised plan:", '{"a": 1}'])
+@sweep("reply", ["I'm sorry, I can't help with that.", "Here is the revised plan:", '{"a": 1}'], kept=1)
 def test_a_reply_that_is_not_a_plan_keeps_the_plan_and_says_so(learn, reply):
     learn(model(update=[plan_text, reply]))
     assert [plan.text for plan in found()] == ["", *["1. send the letter\n2. look twice"] * 2]

@@ -18,6 +18,7 @@ from console.trials.reproduction import papers, report
 from console.trials.reproduction.papers import Reproduction
 from console.trials.reproduction.tables import Cell, list_left_out, list_printed
 from storage import tables
+from tests.sweeps import sweep
 
 
 class Killed(Exception):
@@ -54,7 +55,7 @@ def outcomes(run):
     return [(trial, task - first, outcome) for trial, task, outcome in rows]
 
 
-@pytest.mark.parametrize("after", [2, 5])
+@sweep("after", [2, 5], kept=1)
 def test_a_loop_that_was_killed_ends_as_one_that_was_not(data_dir, tmp_path, monkeypatch, after):
     loop = QuotaLoop("hotpotqa", 4, "full-validation", "nl", trials=1)
     with pytest.raises(Killed):
@@ -92,6 +93,7 @@ def test_a_command_writes_a_page_and_a_row_per_figure_and_plays_nothing_twice(da
         assert len(session.exec(select(tables.Run)).all()) == 1
 
 
+@pytest.mark.at_length
 def test_fine_errors_are_an_option_of_the_household_table(data_dir, tmp_path):
     command = ["paper", "autoplan", "--offline", "--tasks", "6", "--tables", "1", "--out", str(tmp_path)]
     assert run_command(command) == run_command([*command, "--fine-errors"]) == 0

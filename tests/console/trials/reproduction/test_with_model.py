@@ -42,6 +42,7 @@ def rows(folder):
     return list(csv.DictReader((folder / "figures.csv").read_text().splitlines()))
 
 
+@pytest.mark.at_length
 def test_the_estimate_asks_above_its_limit_and_a_later_call_continues(endpoint, data_dir, tmp_path, capsys):
     command = ["paper", "inferact", "--model", "scripted-model", "--tasks", "3", "--pilot", "2", "--tables", "5"]
     command += ["--out", str(tmp_path)]

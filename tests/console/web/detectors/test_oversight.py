@@ -64,6 +64,7 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
     assert sum("since the trial" in one.proto.spec for one in at.get("plotly_chart")) == 1
 
 
+@pytest.mark.at_length
 def test_detectors_are_compared_in_one_order(open_page, words, shop):
     at = open_page("detectors")
     at.segmented_control(key="oversight-compare").set_value("detectors in one order").run()
@@ -73,12 +74,14 @@ def test_detectors_are_compared_in_one_order(open_page, words, shop):
     assert "false alarms first, as the InferAct paper assumes" in words(at)
 
 
+@pytest.mark.at_length
 def test_where_probabilities_rank_otherwise_expected_cost_has_a_line(open_page, shop):
     at = open_page("detectors")
     at.selectbox(key="oversight-detector").select("token-prob").run()
     assert curve(at)["expected-cost"] == [0, 1, 2, 3, 3, 4]
 
 
+@pytest.mark.at_length
 def test_settled_labels_can_be_chosen_once_there_are_any(open_page, words, shop):
     assert "oversight-labels" not in {one.key for one in open_page("detectors").segmented_control}
     settle("t1/3/action", "misaligned", run_id=shop.id)
@@ -87,6 +90,7 @@ def test_settled_labels_can_be_chosen_once_there_are_any(open_page, words, shop)
     assert "**5 of 5 flagged misalignments**" in words(at)
 
 
+@pytest.mark.at_length
 def test_each_trial_has_its_own(open_page, words):
     a_run("two", [BAD, GOOD, BAD, BAD], trials=[0, 0, 1, 1])
     judge("two", "rules", [0.9, 0.8, 0.7, 0.6])
@@ -96,6 +100,7 @@ def test_each_trial_has_its_own(open_page, words):
     assert "**2 of 2 flagged" in words(at)
 
 
+@pytest.mark.at_length
 def test_one_inspection_is_one(open_page, words, shop):
     decide(shop, ["reject"])
     said = words(open_page("detectors"))
@@ -103,6 +108,7 @@ def test_one_inspection_is_one(open_page, words, shop):
     assert "Misalignments caught in the first 1 flagged trajectory, and in 10 more." in said
 
 
+@pytest.mark.at_length
 def test_escalated_items_are_not_decided_and_come_next(open_page, words, shop):
     decide(shop, ["escalate", "approve"])
     said = words(open_page("detectors"))

@@ -49,6 +49,7 @@ def test_the_metrics_are_those_of_the_smallest_digests(large):
     assert found.spending[["verdicts", "seconds"]].values.tolist() == [[ALL, ALL]]
 
 
+@pytest.mark.at_length
 def test_a_change_beyond_the_sample_does_not_measure_again(large):
     before = of_run(large, dashboard.dashboard_version)
     with writing() as session:
@@ -69,6 +70,7 @@ def test_the_page_states_it(large, open_page, words):
     assert f"About **{ALL // 2:,} inspections**" in said
 
 
+@pytest.mark.at_length
 def test_the_commands_and_their_files_state_it(large, capsys, tmp_path):
     def run(*arguments):
         assert run_command(arguments) == 0

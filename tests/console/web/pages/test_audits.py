@@ -71,6 +71,7 @@ def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_p
     assert list(table["Hour"]) == ["all", "1"]
 
 
+@pytest.mark.at_length
 def test_capacity_is_shown_by_hour_and_the_switch_stops_there(open_page, words, shop):
     decide(shop, ["approve", "reject"], apart_ms=60_003)
     at = open_page("runs", run="shop")
@@ -97,6 +98,7 @@ def test_live_runs_compare_their_protocols_and_the_reasons_in_feedback(open_page
     assert "Whether reasons in the feedback lead to evasion is inconclusive." in told
 
 
+@pytest.mark.at_length
 def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(open_page, words, shop):
     assert "inspected items only" in words(open_page("detectors", run="shop"))
     batch.set_audits("shop", "100%")

@@ -99,6 +99,7 @@ def test_the_threshold_moves_the_matrix_the_inspections_and_the_command(open_pag
     assert {metric.label: metric.value for metric in at.metric}["Macro-F1"] == "1.000"
 
 
+@pytest.mark.at_length
 def test_what_errors_cost_changes_the_weighted_cost_alone(open_page, shop):
     at = open_page("detectors")
     equal = row_of(table_html(at), "random")
@@ -114,6 +115,7 @@ def test_what_errors_cost_changes_the_weighted_cost_alone(open_page, shop):
     assert [cell for place, cell in enumerate(cells[0]) if place != 3] == unweighted
 
 
+@pytest.mark.at_length
 def test_two_detectors_are_compared(open_page, shop):
     at = open_page("detectors")
     at.selectbox(key="pair-first").select("rules").run()
@@ -144,6 +146,7 @@ def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
     assert "direct on the 20 trajectories with readable replies: Macro-F1 1.000, cost 0, ER 1.000." in texts
 
 
+@pytest.mark.at_length
 def test_new_verdicts_show_at_the_next_look(open_page, shop):
     at = open_page("detectors")
     assert "full-validation" not in table_html(at)
@@ -152,6 +155,7 @@ def test_new_verdicts_show_at_the_next_look(open_page, shop):
     assert "full-validation" in table_html(at)
 
 
+@pytest.mark.at_length
 def test_the_page_measures_across_runs_and_says_where_there_is_only_one(open_page, words, tmp_path):
     for name, start in (("first", 0), ("second", 100)):
         records = [purchase(start + n, wrong=n % 3 == 0) for n in range(12)]

@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from sqlmodel import update
 
 from console import runs
@@ -228,6 +229,7 @@ def test_several_items_are_assigned_at_once_and_undone(open_page, words, kettles
         assert access.list_assignees(session, [1, 2, 3, 4, 5, 6]) == {}
 
 
+@pytest.mark.at_length
 def test_a_reviewer_escalates_several_items_but_assigns_none(open_page, words, kettles):
     at = open_page("inbox", role="reviewer", run="kettles")
     assert not [button for button in at.button if button.key == "bulk-assign"]
@@ -266,6 +268,7 @@ def test_a_reviewer_saves_a_filter_by_name_and_only_that_reviewer_selects_it_aga
     assert not [button for button in again.button if button.key == "view-0"]
 
 
+@pytest.mark.at_length
 def test_a_view_without_a_name_is_refused_and_the_present_one_is_replaced(open_page, words, kettles):
     at = open_page("inbox", run="kettles")
     at.button(key="save-view").click().run()

@@ -21,6 +21,7 @@ from storage import tables
 from tests.console.web.conftest import ROOT
 from tests.logs import purchase, write_log
 from tests.signing_in import signed_in
+from tests.sweeps import sweep
 
 BACK = "https://lab.example/back"
 QUESTION = "How old? ![x](http://elsewhere/) <b>"
@@ -480,7 +481,7 @@ def standing(item):
         return [(row.decision, row.feedback_text) for row in found]
 
 
-@pytest.mark.parametrize("stop", [lifecycle.pause, lifecycle.close])
+@sweep("stop", [lifecycle.pause, lifecycle.close], kept=1)
 def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keeps_its_words(visit, words, study, stop):
     made = study()
     person, state = at_work(made)
@@ -495,7 +496,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     assert review_queue().draft(item_id=item_of(at, item), reviewer=person.code).text == "the blue one"
 
 
-@pytest.mark.parametrize("button", ["skip", "undo"])
+@sweep("button", ["skip", "undo"], kept=1)
 def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words, study, button):
     made = study()
     _, state = at_work(made)
@@ -512,7 +513,7 @@ def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words
     assert on_screen(visit(state)) == second
 
 
-@pytest.mark.parametrize("withdrawal", ["remove", "anonymise"])
+@sweep("withdrawal", ["remove", "anonymise"], kept=1)
 def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, study, withdrawal):
     person, state = at_work(study(consent={"text": "Agree?", "withdrawal": withdrawal}))
     at = visit(state)
@@ -527,6 +528,7 @@ def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, s
     assert standing(item_of(at, item)) == []
 
 
+@pytest.mark.at_length
 def test_undo_in_two_tabs_takes_one_answer_back_and_says_so(visit, words, study):
     _, state = at_work(study())
     one, other = visit(state), visit(state)
@@ -591,6 +593,7 @@ def chart_page(at):
     return " ".join([*(html.value for html in at.get("html")), *(str(button.label) for button in at.button)])
 
 
+@pytest.mark.at_length
 def test_compared_detectors_are_neutral_and_the_binary_arm_has_two_keys(study, visit):
     made = study(
         factors={"detector": ("rules", "random"), "feedback": ("binary",)}, consent={"text": ""}, tasks=5,

@@ -50,6 +50,7 @@ def test_a_plan_is_read_with_its_sources_and_changes_beside_the_figures(plans, w
     assert any(one.value == "+ 1. read the number" for one in at.code)
 
 
+@pytest.mark.at_length
 def test_a_plan_is_edited_and_pinned_by_a_person(plans, words):
     at = plans(update="1. **loud** <b>x</b> <from E1>")
     press(at, "Save plan")

@@ -9,6 +9,7 @@ from console.database import now_ms, reading, writing
 from console.gate import Gate
 from console.gate.policy import policy_store
 from storage import tables
+from tests.sweeps import sweep
 
 REFUND = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
 NO_CALLS = ['refund_order({"amount":45,"order":', "please just give 30 euro, thanks", "drop_database(...)"]
@@ -29,7 +30,7 @@ def desk(open_page):
 
 
 @pytest.mark.parametrize("page", ["inbox", "review"])
-@pytest.mark.parametrize(
+@sweep(
     ("deadline_s", "heard_s", "beats", "said", "unsaid"),
     [
         (1_790, 0, True, "waits until", "last seen"),
@@ -74,7 +75,7 @@ def drafted(at):
         return [(row.feedback_text, row.reason_codes, row.edit) for row in session.exec(select(tables.Draft))]
 
 
-@pytest.mark.parametrize("edit", NO_CALLS)
+@sweep("edit", NO_CALLS, kept=1)
 def test_an_edit_that_cannot_be_run_is_refused_in_place_and_kept(desk, words, edit):
     at = desk()
     at.text_area(key="words-1").set_value("Only half of it.").run()
@@ -146,7 +147,7 @@ def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(des
     assert "<del>45</del><ins>30.5</ins>" in words(again)
 
 
-@pytest.mark.parametrize("amount", ["20", "2e1"])
+@sweep("amount", ["20", "2e1"], kept=1)
 def test_an_edit_that_changes_no_value_is_shown_as_no_change_and_cannot_be_sent(desk, open_page, words, amount):
     at = desk({"name": "refund_order", "arguments": {"amount": 20.0}})
     at = at.button(key="edit-1").click().run()
@@ -168,12 +169,13 @@ def test_an_edit_of_a_recorded_text_begins_without_an_error(open_page, kettles, 
     assert "Change a value or approve" not in said
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("field", "text", "said"),
     [
         (0, "a lot", "amount: &#x27;a lot&#x27; is not a number"),
         (1, "[1,\n2", "ids: invalid JSON in line 2, column 2"),
     ],
+    kept=1,
 )
 def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
     at = desk({"name": "refund_order", "arguments": {"amount": 45, "ids": [1, 2]}})
@@ -209,12 +211,12 @@ def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk,
     assert told.look().feedback == "Not asked for. Policy. Half of it is enough."
 
 
-@pytest.mark.parametrize(("terms", "off", "said"), [
+@sweep(("terms", "off", "said"), [
     ("decisions: [reject]", {"approve", "edit"}, "offers reject, not approve."),
     ("decisions: [approve, reject]", {"edit"}, "offers approve and reject, not edit."),
     ("who: [Bob, admin]", {"approve", "reject", "edit"}, "accepts decisions by Bob, admin, not by Ada."),
     ("who: [researcher]", set(), None),
-])  # fmt: skip
+], kept=2)  # fmt: skip
 def test_what_the_rule_does_not_offer_is_off_and_says_why(desk, terms, off, said):
     with writing() as session:
         policy_store.save(session, None, f"rules: [{{tool: refund_order, then: ask, {terms}}}]", "ann", now_ms())

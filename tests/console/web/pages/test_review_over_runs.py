@@ -93,6 +93,7 @@ def is_decided(at):
     return any((one.key or "").startswith("undo-") and one.label.startswith("Undo decision") for one in at.button)
 
 
+@pytest.mark.at_length
 def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item(open_page, kettles):
     at = open_page("review", run=kettles, role="reviewer")
     first = approve(at)
@@ -176,6 +177,7 @@ def test_a_rejected_action_of_an_agent_did_not_run(open_page, data_dir, words):
     assert "not run yet" not in words(at)
 
 
+@pytest.mark.at_length
 def test_the_review_page_forgets_an_earlier_decision_on_another_page(open_page, kettles):
     at = open_page("review", run=kettles, role="reviewer")
     approve(at)
@@ -263,6 +265,7 @@ def test_an_item_past_its_deadline_counts_as_expired_before_anyone_claims_in_its
     assert (found.waiting, found.expired) == (1, 1)
 
 
+@pytest.mark.at_length
 def test_an_edited_action_stays_beside_the_lines_that_were_checked_for_it(open_page, data_dir, words):
     ask("support", 1)
     at = open_page("review", role="reviewer")

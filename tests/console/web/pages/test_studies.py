@@ -145,6 +145,7 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
     assert stored("from-yaml") == load(yaml.safe_dump(given))
 
 
+@pytest.mark.at_length
 def test_conditions_that_are_spelt_out_begin_with_those_that_the_factors_made(new_study):
     at = new_study()
     (spelt,) = [toggle for toggle in at.toggle if toggle.label == "List each condition"]
@@ -193,6 +194,7 @@ def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(n
     assert any(code.value.strip() == dump(stored("pilot")).strip() for code in at.code)
 
 
+@pytest.mark.at_length
 def test_power_is_estimated_for_each_number_of_participants(new_study, words):
     at = new_study()
     at.session_state["power"] = True

@@ -3,12 +3,11 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from console.database import reading
 from console.runs import ingest
 from tests.console.runs.importers.samples import PNG, SAMPLES
 from tests.logs import purchase, stuck, write_log
+from tests.sweeps import sweep
 
 
 def listed(at):
@@ -69,9 +68,7 @@ def test_the_filters_live_in_the_address(open_page, kettles):
     assert len(listed(open_page("trajectories", outcomes="no such outcome", trial="x"))) == 6
 
 
-@pytest.mark.parametrize(
-    ("asked", "shown"), [("2", "kettle-50"), ("1000", "kettle-100"), ("0", "kettle-0"), ("x", "kettle-0")]
-)
+@sweep(("asked", "shown"), [("2", "kettle-50"), ("1000", "kettle-100"), ("0", "kettle-0"), ("x", "kettle-0")], kept=2)
 def test_a_page_of_the_address_is_opened_and_one_beyond_the_last_is_the_last(open_page, tmp_path, asked, shown):
     log = write_log(tmp_path / "many.jsonl", *(purchase(number, wrong=False) for number in range(120)))
     ingest.import_file(log, "many", "auto", lambda _: None)
@@ -131,7 +128,7 @@ def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, k
     assert len(listed(at)) == 6
 
 
-@pytest.mark.parametrize("asked", ["\u00b2", "9" * 30, "-1"])
+@sweep("asked", ["\u00b2", "9" * 30, "-1"], kept=1)
 def test_what_is_no_id_shows_the_list(open_page, kettles, asked):
     at = open_page("trajectories", run=kettles)
     at.query_params["id"] = asked

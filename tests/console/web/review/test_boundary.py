@@ -14,10 +14,7 @@ from console.web.widgets import boundary
 from tests.console.web.review import planted
 
 NAMES = [name for key, name in vars(boundary).items() if key.isupper() and isinstance(name, str)]
-FEW = [
-    "console/review/presentation.py:checkpoint_presentation",
-    "console/web/review/decision_bar.py:_keys",
-]
+FEW = ["console/web/review/decision_bar.py:_keys"]
 
 
 @pytest.fixture(scope="module")

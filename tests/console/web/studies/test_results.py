@@ -17,6 +17,7 @@ from console.studies.sessions import lifecycle, simulated
 from storage import tables
 from storage.backup import backup
 from tests.study_rows import fill, third_condition
+from tests.sweeps import sweep
 
 DESIGN = Design(
     name="small",
@@ -118,7 +119,7 @@ def test_simulated_reviewers_are_shown_apart(part):
     assert at.segmented_control(key="success-whose").options == ["people", "simulated"]
 
 
-@pytest.mark.parametrize("name", list(ANALYSES))
+@sweep("name", list(ANALYSES))
 def test_every_part_says_something_and_offers_its_tables(part, words, name):
     at = part(name)
     said = sentences(at)
@@ -155,6 +156,7 @@ def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(open_page
     assert "rules-hidden minus rules-third is not estimable: no participant answered in both." in sentences(at)
 
 
+@pytest.mark.at_length
 def test_a_further_decision_shows_at_the_next_look(open_page, words):
     lifecycle.create(DESIGN, now_ms())
     lifecycle.open_study("small")

@@ -5,6 +5,7 @@ import pytest
 from console.database import now_ms
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
+from tests.sweeps import sweep
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def picked(at):
     return [box.options for box in at.selectbox if box.label == "Run"]
 
 
-@pytest.mark.parametrize("page", ["inbox", "export", "trajectories", "detectors"])
+@sweep("page", ["inbox", "export", "trajectories", "detectors"], kept=2)
 def test_it_can_be_chosen_nowhere(open_page, kettles, arm, page):
     at = open_page(page, run="kettles")
     assert arm not in str(picked(at))

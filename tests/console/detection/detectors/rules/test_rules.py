@@ -13,6 +13,7 @@ from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.provenance import Source
 from console.trajectory.requirements import RequirementTable, Standing
+from tests.sweeps import sweep
 
 PAGE = """
 [Back to Search]
@@ -241,9 +242,7 @@ def test_anything_gets_the_same_score_twice(steps, instruction, opening, thought
     assert all(0 <= strength <= 1 for strength in first.parameters["signals"].values())
 
 
-@pytest.mark.parametrize(
-    "piece", ["price: 1 ", "[a]", "x [a][b]\n", "Error", "yes ", "1", "\ud800", "(", "{", '"', "if a but "]
-)
+@sweep("piece", ["price: 1 ", "[a]", "x [a][b]\n", "Error", "yes ", "1", "\ud800", "(", "{", '"', "if a but "])
 def test_a_huge_or_hostile_record_is_judged(piece):
     huge = piece * (300_000 // len(piece))
     for action in ("click[Buy Now]", f"Finish[{piece}]", 'pay({"to": "x1234"})'):
