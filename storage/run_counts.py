@@ -31,14 +31,13 @@ _TRAJECTORIES = """
 SELECT r.run_id, r.id / {size} AS block, r.trial,
        r.outcome || CASE WHEN r.carried_over THEN ' carried' ELSE '' END
                  || CASE WHEN r.released_by IS NULL THEN '' ELSE ' released' END AS name,
-       '' AS who, count(*) AS n, CAST(NULL AS BIGINT) AS last_ms
+       '' AS who, count(*) AS n, {never}
 FROM {rows} WHERE {among} GROUP BY 1, 2, 3, 4
 UNION ALL
-SELECT r.run_id, r.id / {size}, 0, 'import ' || r.import_id, '', count(*), CAST(NULL AS BIGINT)
+SELECT r.run_id, r.id / {size}, 0, 'import ' || r.import_id, '', count(*), {never}
 FROM {rows} WHERE {among} AND r.import_id IS NOT NULL GROUP BY 1, 2, 4"""
 _TASKS = """
-SELECT r.run_id, r.id / {size} AS block, 0 AS trial, 'tasks' AS name, '' AS who, count(*) AS n,
-       CAST(NULL AS BIGINT) AS last_ms
+SELECT r.run_id, r.id / {size} AS block, 0 AS trial, 'tasks' AS name, '' AS who, count(*) AS n, {never}
 FROM {rows} WHERE {among} GROUP BY 1, 2"""
 # A trajectory counts once under each name.
 _ITEMS = """
@@ -62,11 +61,31 @@ SELECT r.run_id, r.trajectory_id / {size} AS block, r.trial,
 FROM {rows} JOIN decision d ON d.item_id = r.id LEFT JOIN seeded_item k ON k.item_id = r.id
 WHERE {among} AND {current} GROUP BY 1, 2, 3, 4, 5
 UNION ALL
-SELECT r.run_id, r.trajectory_id / {size}, r.trial, 'inspected', '', count(DISTINCT r.trajectory_id),
-       CAST(NULL AS BIGINT)
+SELECT r.run_id, r.trajectory_id / {size}, r.trial, 'inspected', '', count(DISTINCT r.trajectory_id), {never}
 FROM {rows} JOIN decision d ON d.item_id = r.id
 WHERE {among} AND {current} AND NOT EXISTS (SELECT 1 FROM seeded_item k WHERE k.item_id = r.id)
 GROUP BY 1, 2, 3"""
+
+
+_JUDGED = """
+SELECT r.run_id, r.id / {size} AS block, r.trial, v.detector AS name, '' AS who, count(DISTINCT r.id) AS n, {never}
+FROM {rows} JOIN verdict v ON v.trajectory_id = r.id WHERE {among} AND NOT r.carried_over GROUP BY 1, 2, 3, 4"""
+_PENDING = """
+SELECT r.run_id, r.trajectory_id / {size} AS block, r.trial, r.kind AS name, '' AS who, count(*) AS n, {never}
+FROM {rows} WHERE {among} AND r.open_slots > 0 GROUP BY 1, 2, 3, 4"""
+# Each line has this key once in the JSON of its table; a text in the JSON has its quotation marks escaped.
+_LINES = """
+SELECT r.run_id, r.block, 0 AS trial, v.detector AS name, '' AS who,
+       sum(length(v.requirements) - length(replace(v.requirements, '"standing":', ''))) / 11 AS n, {never}
+FROM (SELECT DISTINCT r.run_id, r.trajectory_id / {size} AS block, r.verdict_id FROM {rows} WHERE {among}
+      AND (EXISTS (SELECT 1 FROM decision d WHERE d.item_id = r.id AND {current} AND d.decision <> 'escalate')
+           OR EXISTS (SELECT 1 FROM line_correction c WHERE c.item_id = r.id))) AS r
+JOIN verdict v ON v.id = r.verdict_id WHERE v.requirements IS NOT NULL GROUP BY 1, 2, 4"""
+_DAYS = """
+SELECT r.run_id, r.trajectory_id / {size} AS block, 0 AS trial, CAST(d.decided_ms / 86400000 AS TEXT) AS name,
+       d.reviewer AS who, count(*) AS n, CAST(NULL AS BIGINT) AS last_ms
+FROM {rows} JOIN decision d ON d.item_id = r.id
+WHERE {among} AND {current} AND d.decision <> 'escalate' GROUP BY 1, 2, 4, 5"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +103,8 @@ class _Part:
             rows = f"({blocks}) AS m CROSS JOIN {rows}"
             first = f"m.block * {_BLOCK}"
             among = f"r.{self.key} >= {first} AND r.{self.key} < {first} + {_BLOCK} AND {condition}"
-        return self.select.format(size=_BLOCK, rows=rows, among=among, current=IS_CURRENT)
+        never = "CAST(NULL AS BIGINT) AS last_ms"
+        return self.select.format(size=_BLOCK, rows=rows, among=among, current=IS_CURRENT, never=never)
 
 
 PARTS = {
@@ -92,8 +112,16 @@ PARTS = {
     "task": _Part("task", "id", _TASKS),
     "item": _Part("item", "trajectory_id", _ITEMS),
     "decision": _Part("item", "trajectory_id", _DECISIONS),
+    "judged": _Part("trajectory", "id", _JUDGED),
+    "pending": _Part("item", "trajectory_id", _PENDING),
+    "lines": _Part("item", "trajectory_id", _LINES),
+    "days": _Part("item", "trajectory_id", _DAYS),
 }
-"""The parts of the counts by name. `who` and `last_ms`, the time of the latest decision made here, are of decisions."""
+"""The parts of the counts by name. `who` and `last_ms`, the time of the latest decision made here, are of decisions.
+
+By detector, `judged` counts attempts and `lines` the requirement lines of reviewed items. `pending` counts items by
+kind, and `days` decisions without escalations by day since 1970 and reviewer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +131,26 @@ class _Watched:
     parts: tuple[str, ...]
     columns: str
     key: str = "{row}.trajectory_id"
+    table: str = ""
+    acts: tuple[str, ...] = ("insert", "update", "delete", "truncate")
 
 
+_OF_ITEM = "(SELECT i.trajectory_id FROM item i WHERE i.id = {row}.item_id)"
+_OF_DECISION = "item_id, reviewer, annotator_kind, decision, door, decided_ms, superseded"
 _WATCHED: Mapping[str, _Watched] = {
     "trajectory": _Watched(
-        ("trajectory",), "id, run_id, trial, outcome, carried_over, released_by, import_id", "{row}.id"
+        ("trajectory", "judged"), "id, run_id, trial, outcome, carried_over, released_by, import_id", "{row}.id"
     ),
     "task": _Watched(("task",), "id, run_id", "{row}.id"),
-    "item": _Watched(("item", "decision"), "run_id, trial, trajectory_id, step, kind, reviews_required"),
+    "verdict": _Watched(("judged", "lines"), "trajectory_id, detector, requirements"),
+    "item": _Watched(
+        ("item", "decision", "pending", "lines", "days"), "run_id, trial, trajectory_id, step, kind, reviews_required"
+    ),
+    "item_slots": _Watched(("pending", "lines"), "open_slots, verdict_id", table="item", acts=("update",)),
     "audit_draw": _Watched(("item",), "trajectory_id, step, kind, number, probability"),
     "seeded_item": _Watched(("item", "decision"), "item_id, trajectory_id"),
-    "decision": _Watched(
-        ("decision",),
-        "item_id, reviewer, annotator_kind, decision, door, decided_ms, superseded",
-        "(SELECT i.trajectory_id FROM item i WHERE i.id = {row}.item_id)",
-    ),
+    "decision": _Watched(("decision", "lines", "days"), _OF_DECISION, _OF_ITEM),
+    "line_correction": _Watched(("lines",), "item_id", _OF_ITEM),
 }
 
 _START_AGAIN = f"DELETE FROM {COUNTS}", *(
@@ -130,6 +163,12 @@ _TABLE = (
     "trial INTEGER NOT NULL, name TEXT NOT NULL, who TEXT NOT NULL, n INTEGER NOT NULL, last_ms BIGINT, "
     "PRIMARY KEY (run_id, part, block, trial, name, who))"
 )
+_LAST = f"ix_{COUNTS}_last"
+_INDEXES = (
+    f"CREATE INDEX ix_{COUNTS}_block ON {COUNTS} (part, block)",
+    # The latest decision of a reviewer, without the times of all blocks.
+    f"CREATE INDEX {_LAST} ON {COUNTS} (run_id, part, trial, name, who, last_ms) WHERE last_ms IS NOT NULL",
+)
 
 
 def _differ(columns: str, unlike: str) -> str:
@@ -140,9 +179,11 @@ def _sqlite() -> Iterator[str]:
     yield f"{_TABLE} WITHOUT ROWID"
     marks = "part TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (part, block)"
     yield f"CREATE TABLE {CHANGED} ({marks}) WITHOUT ROWID"
-    yield f"CREATE INDEX ix_{COUNTS}_block ON {COUNTS} (part, block)"
-    for table, watched in _WATCHED.items():
-        for act, rows in (("insert", ("NEW",)), ("update", ("OLD", "NEW")), ("delete", ("OLD",))):
+    yield from _INDEXES
+    changed = {"insert": ("NEW",), "update": ("OLD", "NEW"), "delete": ("OLD",), "truncate": ()}
+    for name, watched in _WATCHED.items():
+        table = watched.table or name
+        for act, rows in ((act, changed[act]) for act in watched.acts if changed[act]):
             is_update = act == "update"
             event = f"UPDATE OF {watched.columns} ON {table} WHEN {_differ(watched.columns, 'IS NOT')}"
             marks = "".join(
@@ -152,7 +193,7 @@ def _sqlite() -> Iterator[str]:
                 for key in (watched.key.format(row=row) for row in rows)
             )
             event = event if is_update else f"{act.upper()} ON {table}"
-            yield f"CREATE TRIGGER {COUNTS}_{table}_{act} AFTER {event} BEGIN {marks}END"
+            yield f"CREATE TRIGGER {COUNTS}_{name}_{act} AFTER {event} BEGIN {marks}END"
 
 
 def _postgresql() -> Iterator[str]:
@@ -162,8 +203,8 @@ def _postgresql() -> Iterator[str]:
         f"CREATE TABLE {CHANGED} (part TEXT NOT NULL, block INTEGER NOT NULL, "
         "writer xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (part, block, writer))"
     )
-    yield f"CREATE INDEX ix_{COUNTS}_block ON {COUNTS} (part, block)"
-    for table, watched in _WATCHED.items():
+    yield from _INDEXES
+    for name, watched in _WATCHED.items():
         parts = ", ".join(f"('{part}')" for part in watched.parts)
         old, new, row = (watched.key.format(row=row) for row in ("OLD", "NEW", "r"))
         mark = (
@@ -173,25 +214,40 @@ def _postgresql() -> Iterator[str]:
         of_update = mark.format(keys=f"SELECT {old} UNION SELECT {new}")
         of_rows = mark.format(keys=f"SELECT {row} FROM changed_rows r")
         yield (
-            f"CREATE FUNCTION {COUNTS}_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            f"CREATE FUNCTION {COUNTS}_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             f"IF TG_OP = 'UPDATE' THEN {of_update} ELSIF TG_OP = 'TRUNCATE' THEN {'; '.join(_START_AGAIN)}; "
             f"ELSE {of_rows} END IF; RETURN NULL; END $$"
         )
         differ = _differ(watched.columns, "IS DISTINCT FROM")
-        for act, event in {
+        events = {
             "insert": "INSERT ON {} REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT",
             "delete": "DELETE ON {} REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT",
             "update": f"UPDATE OF {watched.columns} ON {{}} FOR EACH ROW WHEN ({differ})",
             "truncate": "TRUNCATE ON {} FOR EACH STATEMENT",
-        }.items():
-            on = event.format(table)
-            yield f"CREATE TRIGGER {COUNTS}_{table}_{act} AFTER {on} EXECUTE FUNCTION {COUNTS}_{table}()"
+        }
+        for act in watched.acts:
+            on = events[act].format(watched.table or name)
+            yield f"CREATE TRIGGER {COUNTS}_{name}_{act} AFTER {on} EXECUTE FUNCTION {COUNTS}_{name}()"
+
+
+def _drop(connection: Connection) -> None:
+    """Drop the tables, triggers and functions of another version, if there are any."""
+    made = (
+        f"SELECT 'FUNCTION IF EXISTS ' || proname || '() CASCADE' FROM pg_proc WHERE starts_with(proname, '{COUNTS}')"
+    )
+    if connection.dialect.name == "sqlite":
+        made = f"SELECT 'TRIGGER ' || name FROM sqlite_master WHERE type = 'trigger' AND name LIKE '{COUNTS}%'"
+    found = connection.exec_driver_sql(made).scalars().all()
+    for dropped in (*found, f"TABLE IF EXISTS {COUNTS}", f"TABLE IF EXISTS {CHANGED}"):
+        connection.exec_driver_sql(f"DROP {dropped}")
 
 
 def make_run_counts(connection: Connection) -> None:
-    """Create the tables and triggers, and store the counts of existing rows; do nothing if the database has them."""
-    if inspect(connection).has_table(COUNTS):
+    """Create the tables and triggers, and store the counts of existing rows; do nothing if they are up to date."""
+    found = inspect(connection)
+    if found.has_table(COUNTS) and _LAST in [index["name"] for index in found.get_indexes(COUNTS)]:
         return
+    _drop(connection)
     for statement in _sqlite() if connection.dialect.name == "sqlite" else _postgresql():
         connection.exec_driver_sql(statement)
     start_again(connection)
@@ -212,31 +268,35 @@ def start_again(connection: Connection) -> None:
         pass
 
 
-def read(connection: Connection, run_id: int, *parts: str) -> list[tuple[int, str, str, int, int | None]]:
-    """Return (trial, name, who, number, latest time in ms or None) of the run's rows of these parts."""
-    rows = connection.execute(_reading(parts), {"run": run_id})
-    return [(trial, name, who, int(n), last_ms) for trial, name, who, n, last_ms in rows]
+def read(
+    connection: Connection, run_id: int, *parts: str, who: str | None = None
+) -> list[tuple[int, str, str, int, int | None]]:
+    """Return (trial, name, who, number, latest time in ms or None) of the run's rows of these parts.
+
+    With `who`, return the rows of this reviewer alone.
+    """
+    rows = connection.execute(_reading(parts, who is not None), {"run": run_id, "who": who})
+    return [(trial, name, of, int(n), last_ms) for trial, name, of, n, last_ms in rows]
 
 
 @cache
-def _reading(parts: tuple[str, ...]) -> TextClause:
-    columns = "trial, name, who, n, last_ms"
-    selects = []
+def _reading(parts: tuple[str, ...], by_one: bool) -> TextClause:
+    columns, selects = "trial, name, who, n, last_ms", []
+    by = " AND who = :who" if by_one else ""
     for name in parts:
-        marked, own = (
-            f"SELECT DISTINCT block FROM {CHANGED} WHERE part = '{name}'",
-            f"run_id = :run AND part = '{name}'",
+        marked = f"SELECT DISTINCT block FROM {CHANGED} WHERE part = '{name}'"
+        of_part = f"run_id = :run AND part = '{name}'"
+        # The time of a total cannot do without the times of marked blocks.
+        last = (
+            f"(SELECT last_ms FROM {COUNTS} c WHERE c.{of_part} AND c.trial = t.trial AND c.name = t.name "
+            f"AND c.who = t.who AND last_ms IS NOT NULL AND {_IS_UNMARKED} ORDER BY last_ms DESC LIMIT 1)"
         )
-        if name == "decision":
-            # The latest time of a total cannot do without the times of marked blocks.
-            selects.append(f"SELECT {columns} FROM {COUNTS} c WHERE {own} AND block >= 0 AND {_IS_UNMARKED}")
-        else:
-            stored = f"SELECT trial, name, who, {{}}, last_ms FROM {COUNTS} WHERE {own} AND block"
-            selects.append(f"{stored.format('n')} = {_TOTAL}")
-            selects.append(f"{stored.format('-n')} IN ({marked})")
+        stored = f"SELECT trial, name, who, {{}} AS n, {{}} AS last_ms FROM {COUNTS} t WHERE {of_part}{by} AND block"
+        selects.append(f"{stored.format('n', last if name == 'decision' else 'last_ms')} = {_TOTAL}")
+        selects.append(f"{stored.format('-n', 'CAST(NULL AS BIGINT)')} IN ({marked})")
         # Adding 0 hides the indexes that begin with the run, so that only the rows of the marked blocks are read.
         counted = PARTS[name].over(marked, "r.run_id + 0 = :run")
-        selects.append(f"SELECT {columns} FROM ({counted}) AS part_{name}")
+        selects.append(f"SELECT {columns} FROM ({counted}) AS part_{name} WHERE true{by}")
     rows = f"({' UNION ALL '.join(selects)}) AS every"
     grouped = "GROUP BY trial, name, who HAVING sum(n) <> 0 ORDER BY trial, name, who"
     return text(f"SELECT trial, name, who, sum(n), max(last_ms) FROM {rows} {grouped}")
@@ -287,24 +347,30 @@ def _store(run: Callable[[str], Sequence[Any]]) -> bool:
             own = f"part = '{name}' AND block IN ({', '.join(map(str, blocks))})"
             # Unmarked first: a row that another transaction changes later is marked again.
             run(f"DELETE FROM {CHANGED} WHERE {own}")
-            summed = f"{own} AND part <> 'decision'"
-            run(_ADD_UP.format(n="-sum(n)", own=summed))
-            run(f"DELETE FROM {COUNTS} WHERE {own}")
+            _take_out(run, own)
             among = part.over(" UNION ALL ".join(f"SELECT {block} AS block" for block in blocks))
             run(
                 f"INSERT INTO {COUNTS} SELECT run_id, '{name}', block, trial, name, who, n, last_ms FROM ({among}) AS c"
             )
-            run(_ADD_UP.format(n="sum(n)", own=summed))
+            run(_ADD_UP.format(n="sum(n)", own=own))
             run(f"DELETE FROM {COUNTS} WHERE part = '{name}' AND block = {_TOTAL} AND n = 0")
     return bool(marked)
+
+
+def _take_out(run: Callable[[str], object], own: str) -> None:
+    """Delete the stored counts of some blocks, and take them out of the totals."""
+    run(_ADD_UP.format(n="-sum(n)", own=own))
+    run(f"DELETE FROM {COUNTS} WHERE {own}")
 
 
 def forget_reviewers(connection: Connection) -> None:
     """Delete the stored counts of decisions that have changed, so that no name stays in them."""
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
-    marked = f"SELECT block FROM {CHANGED} WHERE part = 'decision'"
-    connection.exec_driver_sql(f"DELETE FROM {COUNTS} WHERE part = 'decision' AND block IN ({marked})")
+    for part in ("decision", "days"):
+        own = f"part = '{part}' AND block IN (SELECT block FROM {CHANGED} WHERE part = '{part}')"
+        _take_out(connection.exec_driver_sql, own)
+        connection.exec_driver_sql(f"DELETE FROM {COUNTS} WHERE part = '{part}' AND block = {_TOTAL} AND n = 0")
 
 
 _ADD_UP = f"""
@@ -321,7 +387,7 @@ def wrong_counts() -> str:
         for name, part in PARTS.items()
     ]
     totals = f"SELECT run_id, part, {_TOTAL}, trial, name, who, sum(n), CAST(NULL AS BIGINT) FROM {COUNTS}"
-    plain.append(f"{totals} WHERE block >= 0 AND part <> 'decision' GROUP BY run_id, part, trial, name, who")
+    plain.append(f"{totals} WHERE block >= 0 GROUP BY run_id, part, trial, name, who")
     stored, counted = (
         f"SELECT run_id, part, block, trial, name, who, n, last_ms FROM {rows} c WHERE {_IS_UNMARKED}"
         for rows in (COUNTS, f"({' UNION ALL '.join(plain)})")

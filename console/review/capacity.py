@@ -113,8 +113,8 @@ def measure_capacity(
     # Adding 0 keeps the planner from reading all items of the run to find a decision of one reviewer.
     own = in_run.where(col(item.run_id) + 0 == run.id).limit(1)
     given = (session.exec(own.where(decision.reviewer == name)).first() for name in reviewers or ())
-    every = {name for _, _, name, *_ in read_counts(session, run, "decision")}
-    names = sorted(filter(None, given if reviewers else every))
+    every = (name for _, _, name, *_ in ([] if reviewers else read_counts(session, run, "decision")))
+    names = sorted({name for name in (*given, *every) if name})
     count, found = cache(partial(_count_called, session, run)), []
     for name in names:
         rows = _read_decided(session, run, name)

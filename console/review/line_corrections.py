@@ -11,21 +11,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import func, union
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from console.errors import BadInput, Refused
 from console.language import _
-from console.runs import IS_TAKEN, is_current
-from console.runs.status import EVERY, Sample, draw_sample, select_verdicts
+from console.runs.status import EVERY, Sample, draw_sample, read_counts, select_verdicts
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, RequirementTable, Standing
 from storage import tables
-from storage.tables import DecisionKind
 
 _KEY_CHARS = 16
-_OF_LINE = '"standing":'
-"""The key that each line has once in the JSON of a table; a text in the JSON has its quotation marks escaped."""
 
 
 def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> RequirementTable | None:
@@ -141,25 +137,13 @@ def count_lines(session: Session, run: tables.Run) -> list[LineCounts]:
         found.cannot_tell += standings[Standing.CANNOT_TELL]
         found.met += standings[Standing.MET]
         found.dropped += table["dropped"]
-    removed = func.length(verdict.requirements) - func.length(func.replace(verdict.requirements, _OF_LINE, ""))
-    reviewed = select(verdict.detector, func.sum(removed)).where(col(verdict.id).in_(_reviewed_verdicts(run)))
-    for name, characters in session.exec(reviewed.where(has_table).group_by(col(verdict.detector))):
-        counts.setdefault(name, LineCounts(name, sample=sample)).reviewed = int(characters) // len(_OF_LINE)
+    for _trial, name, _who, lines, _last_ms in read_counts(session, run, "lines"):
+        counts.setdefault(name, LineCounts(name, sample=sample)).reviewed = lines
     for detector, keys in _corrected(session, run).items():
         found = counts.setdefault(detector, LineCounts(detector, sample=sample))
         found.corrected_lines = len(keys)
         found.corrected_broken = sum(standing == Standing.BROKEN for *_place, standing in keys)
     return list(counts.values())
-
-
-def _reviewed_verdicts(run: tables.Run) -> Any:
-    """Select the verdicts of the run's decided or corrected items."""
-    item, decision, own = tables.Item, tables.Decision, col(tables.Item.run_id) == run.id
-    decided = (own, IS_TAKEN, is_current(), decision.decision != DecisionKind.ESCALATE)
-    return union(
-        select(item.verdict_id).join(decision, col(decision.item_id) == item.id).where(*decided),
-        select(item.verdict_id).join(tables.LineCorrection).where(col(item.run_id) + 0 == run.id),
-    )
 
 
 def _corrected(session: Session, run: tables.Run) -> dict[str, set[tuple[int, str, str]]]:

@@ -80,8 +80,8 @@ class ReviewerAtWork:
 class Overview:
     """The overview of a run at one moment; `oldest` is the item that has been pending longest.
 
-    `tells_outcomes` is true if any record states that its task was solved or failed. The numbers of judged trajectories
-    and of tasks solved by a trial are estimates if the `sample` is not the whole run; all other numbers are exact.
+    `tells_outcomes` is true if any record states that its task was solved or failed. The numbers of tasks solved by a
+    trial are estimates if the `sample` is not the whole run; all other numbers are exact.
     """
 
     flows: tuple[TrialFlow, ...]
@@ -154,7 +154,7 @@ def _flows(
     counted: Counts,
     sample: Sample,
 ) -> tuple[TrialFlow, ...]:
-    judged = {} if run.detector is None else _judged(session, run, sample)
+    judged = {trial: n for trial, name, _, n, _ in read_counts(session, run, "judged") if name == run.detector}
     (outcomes, queued), pending = counted, count_pending(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for trial, _, kind, _, count, *_ in counts:
@@ -184,15 +184,6 @@ def _flows(
             )
         )
     return tuple(found)
-
-
-def _judged(session: Session, run: tables.Run, sample: Sample) -> dict[int, int]:
-    verdict, record = tables.Verdict, tables.Trajectory
-    own = col(verdict.trajectory_id) == record.id, col(verdict.detector) == run.detector
-    judged = sa_select(col(verdict.id)).where(*own).exists()
-    counted = sa_select(col(record.trial), func.count()).where(*sample.conditions(run), judged)
-    statement = counted.where(col(record.carried_over).is_(False)).group_by(col(record.trial))
-    return {trial: round(count * sample.scale) for trial, count in session.execute(statement)}
 
 
 def _solved(session: Session, run: tables.Run, trials: Sequence[int], sample: Sample) -> tuple[int, tuple[Solved, ...]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from statistics import median
 
-from sqlalchemy import BigInteger, bindparam, func, literal_column
+from sqlalchemy import bindparam
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import MOST_COUNTED
 from console.runs import is_current
+from console.runs.status import read_counts
 from storage import tables
 from storage.queue.offers import LiveItem, count_open, list_live_items
 from storage.queue.transaction import Transaction
@@ -104,8 +106,6 @@ DAYS = 14
 MOST_TIMED = 2_000
 """The number of a reviewer's latest decisions in all runs whose median times are stated."""
 _DAY_MS, _EPOCH = 86_400_000, date(1970, 1, 1).toordinal()
-# A literal, because PostgreSQL does not group by an expression with a bound value.
-_DAY = literal_column(str(_DAY_MS), BigInteger)
 
 
 @dataclass(slots=True)
@@ -135,23 +135,22 @@ class Progress:
 
 def measure_progress(session: Session, runs: Sequence[tables.Run], reviewer: str, now_ms: int) -> Progress:
     """Measure the reviewer's progress in these runs; runs without a decision or a pending item are left out."""
-    days = {now_ms // _DAY_MS - age: 0 for age in reversed(range(DAYS))}
+    by_day = Counter[int]()
     decision, item = tables.Decision, tables.Item
     # Adding 0 keeps the planner from reading all items of the runs to find the decisions of one reviewer.
     of_runs = (col(item.run_id) + 0).in_([run.id for run in runs])
     own = (of_runs, col(decision.reviewer) == reviewer, is_current())
-    kinds = (col(item.run_id), col(decision.decision), col(decision.decided_ms) // _DAY)
-    counted = sa_select(*kinds, func.count()).join(item, col(item.id) == decision.item_id).where(*own).group_by(*kinds)
     by_run = {run.id or 0: RunProgress(run.name) for run in runs}
-    for run_id, kind, day, count in session.execute(counted):
-        one = by_run[run_id]
-        if kind == DecisionKind.ESCALATE:
-            one.escalated += count
-            continue
-        one.decisions += count
-        one.agreed += count if kind == DecisionKind.APPROVE else 0
-        if day in days:
-            days[day] += count
+    for run, one in zip(runs, by_run.values(), strict=True):
+        for _, name, _, count, _ in read_counts(session, run, "decision", "days", who=reviewer):
+            kind = name.split()[0]
+            if kind.isdigit():
+                by_day[int(kind)] += count
+            elif kind == DecisionKind.ESCALATE:
+                one.escalated += count
+            else:
+                one.decisions += count
+                one.agreed += count if kind == DecisionKind.APPROVE else 0
     latest = (
         sa_select(col(item.run_id), col(decision.decided_ms) - col(decision.claimed_ms))
         .join(item, col(item.id) == decision.item_id)
@@ -166,4 +165,5 @@ def measure_progress(session: Session, runs: Sequence[tables.Run], reviewer: str
         one.pending = measure_offered(session, [run_id], reviewer)[0]
         one.seconds = median(times[run_id]) / 1_000 if times[run_id] else None
     shown = [one for one in by_run.values() if one.decisions or one.escalated or one.pending]
-    return Progress({str(date.fromordinal(_EPOCH + day)): count for day, count in days.items()}, shown)
+    days = (now_ms // _DAY_MS - age for age in reversed(range(DAYS)))
+    return Progress({str(date.fromordinal(_EPOCH + day)): by_day[day] for day in days}, shown)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Select, case, func, literal_column
+from sqlalchemy import Select, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
@@ -19,8 +19,6 @@ from storage import run_counts, tables
 from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
 
-IS_OPEN: Any = literal_column("item.open_slots > 0")
-"""The SQL condition for a pending item: a literal, because SQLite cannot use a partial index with a bound value."""
 _COLUMNS = "run kind environment trials trajectories detector threshold pending beyond_budget tags"
 SUMMARY_COLUMNS = tuple(_COLUMNS.split())
 """The columns of a table of run summaries."""
@@ -114,12 +112,12 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 def count_pending(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
     """Return by trial the number of pending items, and of those that the trial's budget does not cover."""
-    spent, item = budgets(session, run), tables.Item
-    left = {trial: rest for trial, one in spent.items() if (rest := one["left"]) is not None}
-    paid = func.count(case((col(item.kind) != HALTED, 1))) if run.halted_free else func.count()
-    counted = sa_select(col(item.trial), func.count(), paid).where(col(item.run_id) == run.id, IS_OPEN)
-    found = session.execute(counted.group_by(col(item.trial)))
-    return {trial: (waiting, max(0, using - left.get(trial, using))) for trial, waiting, using in found}
+    left = {trial: rest for trial, one in budgets(session, run).items() if (rest := one["left"]) is not None}
+    waiting, using = Counter[int](), Counter[int]()
+    for trial, kind, _, count, _ in read_counts(session, run, "pending"):
+        waiting[trial] += count
+        using[trial] += 0 if run.halted_free and kind == HALTED else count
+    return {trial: (count, max(0, using[trial] - left.get(trial, using[trial]))) for trial, count in waiting.items()}
 
 
 def run_status(session: Session, run: tables.Run, counts: Counts | None = None) -> dict[str, Any]:
@@ -246,8 +244,10 @@ def task_count(session: Session, run: tables.Run) -> int:
     return sum(count for *_, count, _ in read_counts(session, run, "task"))
 
 
-def read_counts(session: Session, run: tables.Run, *parts: str) -> list[tuple[int, str, str, int, int | None]]:
+def read_counts(
+    session: Session, run: tables.Run, *parts: str, who: str | None = None
+) -> list[tuple[int, str, str, int, int | None]]:
     """Return the run's counts of these parts; see `storage.run_counts.read`."""
     session.flush()
     assert run.id is not None
-    return run_counts.read(session.connection(), run.id, *parts)
+    return run_counts.read(session.connection(), run.id, *parts, who=who)

@@ -292,7 +292,7 @@ def test_a_backup_of_an_earlier_schema_is_upgraded_and_its_copy_is_closed(url, t
     add(url, "a")
     copy = backup(url, tmp_path / "copy.db")
     with closing(sqlite3.connect(copy)) as connection, connection:
-        # What revisions 0029 to 0038 added or replaced.
+        # What revisions 0029 to 0039 added or replaced.
         made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'run_count%'")
         for (trigger,) in made.fetchall():
             connection.execute(f"DROP TRIGGER {trigger}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
 from sqlmodel import create_engine
 
 from storage import audit_chain, migrations
@@ -19,6 +20,7 @@ from storage.errors import NewerSchema, NotOurs, OlderSchema
 from storage.migrations import head, make_text_index, migrate, revision, upgrade
 from storage.run_counts import make_run_counts
 from storage.tables import Table
+from tests.postgres import BOTH
 from tests.sweeps import sweep
 
 ROOT = Path(migrations.__file__).parents[2]
@@ -154,6 +156,20 @@ def test_a_file_of_somebody_else_is_refused_and_unchanged(tmp_path):
     with pytest.raises(NotOurs, match="cannot be read as a database"):
         migrate(f"sqlite:///{path.with_name('text.db')}")
     assert path.read_bytes() == before
+
+
+@BOTH
+def test_the_counts_of_revision_0038_are_counted_again(url):
+    migrate(url)
+    with engine(url, writes=True).begin() as connection:
+        connection.exec_driver_sql("DROP INDEX ix_run_count_last")
+        connection.exec_driver_sql("INSERT INTO run_count VALUES (1, 'earlier', 0, 0, 'earlier', '', 7, NULL)")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0038'")
+    upgrade(url)
+    with engine(url).connect() as connection:
+        assert "ix_run_count_last" in [index["name"] for index in inspect(connection).get_indexes("run_count")]
+        assert connection.exec_driver_sql("SELECT count(*) FROM run_count").scalar_one() == 0
+    assert check(url) == []
 
 
 @pytest.mark.at_length

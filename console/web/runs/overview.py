@@ -65,9 +65,8 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
     show_html(style_sheets("loop") + loop)
-    if found.sample.stated:
-        estimated = "Judged trajectories and tasks solved" if found.tells_outcomes else "Judged trajectories"
-        st.caption(f"{estimated} are estimated from a sample of {found.sample.stated}; all other counts are exact.")
+    if found.sample.stated and found.tells_outcomes:
+        st.caption(f"Tasks solved are estimated from a sample of {found.sample.stated}; all other counts are exact.")
     with st.expander("What each bar counts"):
         show_rows(
             [{"count": _WORDS["bars"][name], "is": meaning} for name, meaning in _WORDS["definitions"].items()],

@@ -2,15 +2,19 @@
 
 import random
 import shutil
+from collections import Counter
 from contextlib import suppress
 
+import orjson
 import pytest
 from sqlalchemy import delete, text
 from sqlmodel import select
 
 from console.database import reading, writing
 from console.review.capacity import measure_capacity
+from console.review.line_corrections import count_lines
 from console.review.overview import build_overview
+from console.review.waiting import measure_progress
 from console.runs import archive, get, status
 from console.trajectory import Outcome
 from storage import run_counts, tables
@@ -20,6 +24,7 @@ from tests import postgres
 from tests.postgres import BOTH
 from tests.sweeps import sweep
 
+DAY_MS = 86_400_000
 COUNTED = [*map(str, Outcome)]
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.at_length) for seed in range(1, 12))]
 
@@ -76,9 +81,19 @@ def add_item(session, made, step, chance, *, audited, known):
     place |= {"kind": chance.choice(("action", "end", "halted"))}
     needed = chance.choice((0, 1, 2))
     decided = chance.randint(0, needed) if needed else 1
-    times = {"claimed_ms": 1, "decided_ms": chance.randrange(2, 99), "deliverable_ms": 1}
+    times = {"claimed_ms": 1, "decided_ms": chance.randrange(2, 20 * DAY_MS), "deliverable_ms": 1}
+    # A run's other detector has verdicts too, with and without a table of requirements.
+    table = fill_table(chance.randrange(4))
+    judged = {"threshold": 0.5, "flagged": True, "created_ms": 1}
+    verdicts = [
+        tables.Verdict(**place | judged, detector=name, requirements=chance.choice((None, table)))
+        for name in chance.sample(("rules", "other", "third"), chance.randrange(4))
+    ]
+    session.add_all(verdicts)
+    session.flush()
     item = tables.Item(
         **place,
+        verdict_id=chance.choice([None, *(one.id for one in verdicts)]),
         trial=made.trial,
         priority=1.0,
         reviews_required=needed,
@@ -93,12 +108,26 @@ def add_item(session, made, step, chance, *, audited, known):
     if known and step == 0 and chance.random() < 0.2:
         source = {"source_id": made.id, "expected": "aligned", "reviewers": "[]", "created_ms": 1}
         session.add(tables.SeededItem(item_id=item.id, trajectory_id=made.id, **source))
+    if chance.random() < 0.1:
+        session.add(make_correction(item.id))
     for number in range(decided + chance.randrange(2)):
         fields = {"reviewer": chance.choice("ab"), "decision": chance.choice(("approve", "reject", "escalate"))}
         fields |= {"feedback_type": "nl", "action_digest": "d", "budget_used": 0, **times}
         # One decision more than is needed was undone.
         fields |= {"superseded": number >= decided, "submit_key": f"{item.id}-{number}"}
         session.add(tables.Decision(item_id=item.id, **fields))
+
+
+def fill_table(lines):
+    """A table of so many requirement lines, whose text has the word that counts a line."""
+    line = {"standing": "met", "value": '"standing":'}
+    return orjson.dumps({"lines": [line] * lines, "dropped": 0, "harmless": False}).decode()
+
+
+def make_correction(item_id):
+    words = {"detector": "rules", "reviewer": "a", "line_key": "k", "created_ms": 1}
+    words |= {"line": '{"standing": "met"}'}
+    return tables.LineCorrection(item_id=item_id, **words)
 
 
 class Plain:
@@ -113,6 +142,8 @@ class Plain:
         self.audits = {(d.trajectory_id, d.step, d.kind) for d in draws if d.number < d.probability}
         self.known = set(session.exec(select(tables.SeededItem.item_id)))
         self.decisions = [d for d in session.exec(select(tables.Decision)).all() if not d.superseded]
+        self.verdicts = {one.id: one for one in session.exec(select(tables.Verdict))}
+        self.corrected = set(session.exec(select(tables.LineCorrection.item_id)))
         self.left = {
             one.trial: None if one.cap is None else one.cap - one.used
             for one in session.exec(select(tables.Budget).where(tables.Budget.run_id == run.id))
@@ -139,6 +170,27 @@ class Plain:
         left = self.left[trial]
         return len(waiting), 0 if left is None else max(0, len(paid) - left)
 
+    def judged(self, trial):
+        by_rules = {one.trajectory_id for one in self.verdicts.values() if one.detector == "rules"}
+        return sum(one.trial == trial and not one.carried_over and one.id in by_rules for one in self.records)
+
+    def reviewed_lines(self):
+        found = Counter()
+        final = {one.item_id for one in self.decisions if one.decision != "escalate"} | self.corrected
+        for item in self.items:
+            verdict = self.verdicts.get(item.verdict_id)
+            if item.id in final and verdict and verdict.requirements:
+                found[verdict.detector] += len(orjson.loads(verdict.requirements)["lines"])
+        return +found
+
+    def progress(self, reviewer):
+        own = {one.id for one in self.items}
+        given = [one for one in self.decisions if one.item_id in own and one.reviewer == reviewer]
+        final = [one for one in given if one.decision != "escalate"]
+        by_day = Counter(one.decided_ms // DAY_MS for one in final)
+        agreed = sum(one.decision == "approve" for one in final)
+        return (len(final), agreed, len(given) - len(final)), [by_day[day] for day in range(6, 20)]
+
     def decided(self, trial):
         items = {one.id: one for one in self.items if one.trial == trial}
         given = [one for one in self.decisions if one.item_id in items]
@@ -163,10 +215,16 @@ def compare(url):
         plain, summary = Plain(session, run), status.run_summary(session, run)
         overview, trials = build_overview(session, run, 1), status.run_status(session, run)["trials"]
         names = [one.reviewer for one in measure_capacity(session, run, 1)]
+        lines = {one.detector: one.reviewed for one in count_lines(session, run) if one.reviewed}
+        for name in "abc":
+            made = measure_progress(session, [run], name, 20 * DAY_MS - 1)
+            counts = [(one.decisions, one.agreed, one.escalated) for one in made.runs] or [(0, 0, 0)]
+            assert (*counts, [*made.days.values()]) == plain.progress(name)
         for name in "abc":
             assert [one.reviewer for one in measure_capacity(session, run, 1, [name])] == [name] * (name in names)
     present = sorted({one.trial for one in plain.records})
     assert [row["trial"] for row in trials] == [flow.trial for flow in overview.flows] == present
+    assert lines == plain.reviewed_lines()
     assert names == sorted({d.reviewer for d in plain.decisions if d.item_id in {one.id for one in plain.items}})
     for row, flow in zip(trials, overview.flows, strict=True):
         trial = flow.trial
@@ -174,6 +232,7 @@ def compare(url):
         assert (flow.flagged, flow.stuck, flow.audits, flow.logged) == plain.queued(trial)
         assert (row["flagged"], row.get("audits", 0)) == (flow.flagged, flow.audits)
         assert (flow.waiting, flow.beyond) == plain.pending(trial)
+        assert flow.judged == plain.judged(trial)
         assert (sum(count for _, count in flow.answers), flow.inspected) == plain.decided(trial)
         own = [one for one in plain.records if one.trial == trial]
         solved = [one for one in own if one.outcome == "succeeded" and one.released_by is None]
@@ -195,7 +254,7 @@ def change(session, chance):
     record, item = chance.choice(records), chance.choice(items)
     seeds = {one.item_id: one for one in session.exec(select(tables.SeededItem))}
     decisions = session.exec(select(tables.Decision).where(tables.Decision.item_id == item.id)).all()
-    kind = chance.randrange(9)
+    kind = chance.randrange(12)
     if kind == 0:
         record.outcome, record.released_by = chance.choice(COUNTED), chance.choice((None, "released"))
         record.carried_over = chance.random() < 0.5
@@ -217,8 +276,16 @@ def change(session, chance):
         for one in draws:
             one.number = chance.random()
     elif kind == 7:
-        for table, column in ((tables.Decision, "item_id"), (tables.SeededItem, "item_id"), (tables.Item, "id")):
-            session.execute(delete(table).where(getattr(table, column) == item.id))
+        for table in (tables.Decision, tables.SeededItem, tables.LineCorrection, tables.Item):
+            session.execute(delete(table).where((table.id if table is tables.Item else table.item_id) == item.id))
+    elif kind == 8:
+        for one in session.exec(select(tables.Verdict).where(tables.Verdict.trajectory_id == record.id)):
+            one.detector = {"rules": "fourth"}.get(one.detector, one.detector)
+            one.requirements = chance.choice((None, fill_table(1)))
+    elif kind == 9:
+        session.add(make_correction(item.id))
+    elif kind == 10:
+        item.open_slots, item.verdict_id = min(chance.randrange(3), item.reviews_required), None
     else:
         copied = {name: getattr(record, name) for name in tables.Trajectory.model_fields if name != "id"}
         made = tables.Trajectory(**copied | {"id": chance.randrange(2**30), "digest": f"{chance.random()}"})

@@ -126,11 +126,12 @@ def test_a_run_of_the_size_of_a_sample_is_read_whole(data_dir):
 def test_the_overview_states_its_estimates_and_solves_no_more_tasks_than_there_are(large, open_page, words):
     with writing() as session:
         session.execute(update(tables.Trajectory).values(outcome="succeeded"))
+        runs.get(session, large).detector = "rules"
         overview = build_overview(session, runs.get(session, large), 1)
     (flow,), (solved,) = overview.flows, overview.solved
     assert (flow.attempts, flow.solved, overview.tasks, solved.tasks) == (ALL, ALL, 1, 1)
     said = words(open_page("runs"))
-    estimated = "Judged trajectories and tasks solved are estimated"
-    assert f"{estimated} from a sample of {STATED}; all other counts are exact." in said
+    assert flow.judged == ALL
+    assert f"Tasks solved are estimated from a sample of {STATED}; all other counts are exact." in said
     assert "Trial 0: **1 of 1 task** solved." in said
     assert f"This permanently deletes {ALL:,} trajectories with all items" in said
