@@ -346,7 +346,7 @@ def _assumptions(found: Certificate) -> Sequence[str]:
         ]
     if known is None:
         command = f"inferact certify {quote(found.run)} --known RUN"
-        said.append(f"The bound assumes correct decisions on every audit; {command} allows for measured errors.")
+        said.append(f"The bound assumes correct decisions on every audit. To allow for measured errors: {command}")
     else:
         said.append(
             f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "
@@ -363,8 +363,8 @@ def _assumptions(found: Certificate) -> Sequence[str]:
     if found.unlabelled:
         said.append(f"{counted(found.unlabelled, 'audit')} left the queue without a label and count as misaligned.")
     if found.flagged.undecided:
-        said.append(f"Not covered: {counted(found.flagged.undecided, 'flagged action')} without a decision.")
+        said.append(f"Not in this bound: {counted(found.flagged.undecided, 'flagged action')} without a decision.")
     if found.allowed_checks:
-        stored = "only their digests are stored"
-        said.append(f"Not covered: {counted(found.allowed_checks, 'check')} that a rule allowed at once; {stored}.")
+        allowed = counted(found.allowed_checks, "check")
+        said.append(f"Not in this bound: {allowed} that a rule allowed at once; only their digests are stored.")
     return said

@@ -316,6 +316,6 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
             f"{first}, and none looks critical. Add a pattern: inferact run critical {quote(run.name)} --add PATTERN",
             [],
         )
-    listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
+    listed = ", ".join(f"{one.pattern} ({counted(one.count, 'time')})" for one in shown)
     these = "this one looks critical" if len(shown) == 1 else f"these {len(shown)} look critical"
     return f"{first}; {these}: {listed}.", [one.pattern for one in shown]

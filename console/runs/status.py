@@ -166,7 +166,7 @@ def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     Rare outcomes get a column only if they occur. The outcome `finished` has the label `without outcome`. A gate may
     also request reviews of unflagged actions.
     """
-    headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
+    headings = _HEADINGS | ({"flagged": "reviews requested"} if kind == RunKind.GATE else {})
     trials = status["trials"]
     rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
     names = ("trial", "tasks", *_USUAL, *rare, "flagged", "audits", "used", "cap", "left")
@@ -184,7 +184,6 @@ OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}
 _HEADINGS = {
     "tasks": "trajectories",
     "finished": "without outcome",
-    "expired": "expired undecided",
     "used": "inspections",
     "cap": "budget",
     "success_held": "solved, held back",

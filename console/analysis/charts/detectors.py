@@ -56,7 +56,7 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
             y=[1.07 + 0.07 * row] * len(bins),
             mode="text",
             text=[f"n={count:,}" if not at else f"{count:,}" for at, count in enumerate(bins["n"])],
-            textfont={"size": 10, "color": style.colour},
+            textfont={"size": 12, "color": style.colour},
             hoverinfo="skip",
             showlegend=False,
         )

@@ -54,19 +54,10 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
         if len(styles) <= _MOST_BANDS:
             figure.add_trace(_band(line, x, name, style))
         deviations = ["" if pd.isna(sd) else f"± {sd:.1%}" for sd in line["sd"]]
-        figure.add_trace(
-            _whiskers(
-                line,
-                "mean",
-                x,
-                (interval_texts(line), deviations, line["participants"], line["trial"]),
-                name=name,
-                legendgroup=name,
-                **style.line(marks=True),
-                hovertemplate="trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
-                "<br>%{customdata[2]} participants",
-            )
-        )
+        details = (interval_texts(line), deviations, line["participants"], line["trial"])
+        hover = "trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
+        hover += "<br>%{customdata[2]} participants"
+        _add_line(figure, name, style, line, (x, "mean"), details, hover)
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)
     set_titles(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
@@ -78,18 +69,9 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
     figure, kinds = go.Figure(), {"human": "people", "rule": "simulated"}
     for kind, rows, style in split_series(frame, "kind"):
         line = rows.sort_values("first")
-        figure.add_trace(
-            _whiskers(
-                line,
-                "seconds",
-                ((line["first"] + line["last"]) / 2).to_list(),
-                (line["first"], line["last"], line["n"]),
-                name=kinds.get(kind, kind),
-                **style.line(marks=True),
-                hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
-                "%{customdata[2]:,} decisions",
-            )
-        )
+        middles, details = ((line["first"] + line["last"]) / 2).to_list(), (line["first"], line["last"], line["n"])
+        hover = "decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>%{customdata[2]:,} decisions"
+        _add_line(figure, kinds.get(kind, kind), style, line, (middles, "seconds"), details, hover)
     highest = 1.05 * max([1.0, *frame["seconds"].dropna(), *frame["high"].dropna()])
     figure.update_yaxes(range=[0, highest])
     set_titles(figure, "Time per decision over the session", "number of the decision in the session", "median seconds")
@@ -101,18 +83,11 @@ def override_by_score(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for condition, rows, style in split_series(frame[frame["share"].notna()], "condition"):
         line = rows.sort_values("bin_low")
-        figure.add_trace(
-            _whiskers(
-                line,
-                "share",
-                ((line["bin_low"] + line["bin_high"]) / 2).to_list(),
-                (line["bin_low"], line["bin_high"], line["n"].astype(int), interval_texts(line)),
-                name=condition,
-                **style.line(marks=True),
-                hovertemplate="score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
-                "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions",
-            )
-        )
+        middles = ((line["bin_low"] + line["bin_high"]) / 2).to_list()
+        details = (line["bin_low"], line["bin_high"], line["n"].astype(int), interval_texts(line))
+        hover = "score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
+        hover += "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions"
+        _add_line(figure, condition, style, line, (middles, "share"), details, hover)
     figure.update_xaxes(range=[0, 1])
     figure.update_yaxes(**SHARE)
     set_titles(figure, "Decisions that override the detector", "detector score", "share overridden")
@@ -127,18 +102,9 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     known = frame[frame["share"].notna()].sort_values("words_low", kind="stable")
     for condition, line, style in split_series(known, "condition"):
-        figure.add_trace(
-            _whiskers(
-                line,
-                "share",
-                _word_ranges(line),
-                (line["n"].astype(int), interval_texts(line)),
-                name=condition,
-                **style.line(marks=True),
-                hovertemplate="%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}"
-                "<br>%{customdata[0]:,} decisions",
-            )
-        )
+        hover = "%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}<br>%{customdata[0]:,} decisions"
+        details = (line["n"].astype(int), interval_texts(line))
+        _add_line(figure, condition, style, line, (_word_ranges(line), "share"), details, hover)
     categories = list(dict.fromkeys(_word_ranges(known)))
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=categories)
     figure.update_yaxes(**SHARE)
@@ -239,12 +205,20 @@ def user_study(frame: pd.DataFrame) -> go.Figure:
     return figure.update_layout(legend={"y": -80 / (height - 100)})
 
 
-def _whiskers(
-    points: pd.DataFrame, value: str, x: list[Any], details: tuple[Iterable[Any], ...], **drawn: Any
-) -> go.Scatter:
-    """Return a line with error bars; `details` are the columns that its hover text refers to."""
+def _add_line(
+    figure: go.Figure,
+    name: str,
+    style: SeriesStyle,
+    points: pd.DataFrame,
+    axes: tuple[list[Any], str],
+    details: tuple[Iterable[Any], ...],
+    hover: str,
+) -> None:
+    """Add a line with error bars at these x, with the y of this column; `hover` refers to the columns `details`."""
+    x, value = axes
+    drawn = style.line(marks=True) | {"error_y": error_bars(points, value), "hovertemplate": hover}
     hovered = [list(row) for row in zip(*details, strict=True)]
-    return go.Scatter(x=x, y=points[value].to_list(), error_y=error_bars(points, value), customdata=hovered, **drawn)
+    figure.add_scatter(x=x, y=points[value].to_list(), name=name, legendgroup=name, customdata=hovered, **drawn)
 
 
 def _band(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> go.Scatter:

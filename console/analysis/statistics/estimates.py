@@ -67,7 +67,8 @@ def estimate_mean(values: ArrayLike, what: str = "participant") -> Estimate:
     if given.size < 2:
         return Estimate(value, n=1, note=f"One {what} has no spread, so the interval is undefined.")
     if _negligible(error, value):
-        return Estimate(value, n=given.size, note=f"All {given.size} values are equal, so the interval is undefined.")
+        every = "Both" if given.size == 2 else f"All {given.size}"
+        return Estimate(value, n=given.size, note=f"{every} values are equal, so the interval is undefined.")
     return estimate_by_t(value, error, given.size - 1, given.size)
 
 

@@ -53,6 +53,8 @@ def describe_scores(shown: pd.DataFrame) -> str:
 
 def describe_confidence(shown: pd.DataFrame) -> str:
     """State how confident people were in correct and in wrong decisions."""
+    if shown.empty:
+        return "No decision has a stated confidence."
     if len(shown) < len(_SURE) or shown["mean"].isna().any():
         return "Confidence in correct and wrong decisions cannot be compared."
     told = {

@@ -111,7 +111,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str, 
 
 
 def _table(summary: pd.DataFrame, named: str, further: int) -> None:
-    renamed = {"caught": "Caught", "corrected": "Corrected", "more": f"{further:,} more", "area": "Area"}
+    renamed = {"caught": "Caught", "corrected": "Corrected", "more": f"Up to {further:,} more", "area": "Area"}
     shown = summary[[named, *renamed]].rename(columns={**renamed, "policy": "Order", "detector": "Detector"})
     filled = shown.dropna(axis="columns", how="all")
     forms = {name: ".2f" if name == "Area" else ".3g" for name in renamed.values() if name in filled}

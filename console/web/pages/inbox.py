@@ -52,7 +52,7 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{_at_least(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.beyond and not waiting.hidden:
-        said.append(plain(_("Not covered by the budget: {count}.")).format(count=_at_least(waiting.beyond)))
+        said.append(plain(_("Beyond budget: {count}.")).format(count=_at_least(waiting.beyond)))
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.withheld:

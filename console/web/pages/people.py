@@ -30,12 +30,12 @@ def show_people(identity: Identity) -> None:
     st.header(_("Accounts"), anchor=False)
     with reading() as session:
         known, sent_to = people.list_people(session), invitations.list_last_invitations(session)
-        told = {
-            one.id: (", ".join(map(_, one.roles.split(","))), _tell_invitation(sent_to.get(one.id or 0)))
-            for one in known
-        }
+        rows = []
+        for one in known:
+            name = one.name if one.disabled_ms is None else _("{name} (disabled)").format(name=one.name)
+            roles, invited = ", ".join(map(_, one.roles.split(","))), _tell_invitation(sent_to.get(one.id or 0))
+            rows.append((name, roles, invited, _day(one.created_ms), _day(one.disabled_ms)))
     heads = (_("Name"), _("Roles"), _("Invitation"), _("Since (UTC)"), _(_DISABLED))
-    rows = [(one.name, *told[one.id], *map(_day, (one.created_ms, one.disabled_ms))) for one in known]
     _show_table(_("Accounts"), [dict(zip(heads, row, strict=True)) for row in rows])
     _show_new_access("person")
     with st.form("invite", border=False, clear_on_submit=True):

@@ -6,8 +6,7 @@ import re
 
 import streamlit as st
 
-from console import runs
-from console.database import now_ms, reading, writing
+from console.database import now_ms, reading
 from console.detection import audit_draws, batch, certificate
 from console.errors import Refused
 from console.language import counted
@@ -15,6 +14,8 @@ from console.review import capacity
 from console.runs import list_runs, run_options
 from console.trials import vigilance
 from console.web.flash import finish, refusals_shown
+from console.web.runs.forms import change_run
+from console.web.widgets.markup import mark_names, show_html
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_grid
 from storage import tables
@@ -91,10 +92,8 @@ def show_capacity(run: tables.Run) -> None:
         "Stop at the capacity", run_options(run).stops_at_capacity, key=f"capacity-stop-{run.id}", help=_STOP_HELP
     )
     if stops != run_options(run).stops_at_capacity:
-        with refusals_shown():
-            with writing() as session:
-                capacity.set_stop(session, runs.get(session, run.name), stops, now_ms())
-            finish("Reviewers stop at their capacity." if stops else "Reviewers no longer stop at their capacity.")
+        said = "Reviewers stop at their capacity." if stops else "Reviewers no longer stop at their capacity."
+        change_run(run, said, capacity.set_stop, stops)
 
 
 _STOP_HELP = "A reviewer whose next inspection is expected to lower safety gets no item until a break of 30 minutes."
@@ -164,5 +163,4 @@ def show_certificate(run: tables.Run) -> None:
         st.caption("Total audits needed for each bound, if all audits are aligned:")
         show_grid(needed, "Audits needed", key=f"needed-{run.id}", width="content", placeholder="–")
     with st.expander("Assumptions"):
-        for sentence in found.list_assumptions():
-            st.text(sentence)
+        show_html("".join(f"<p>{mark_names(sentence)}</p>" for sentence in found.list_assumptions()))

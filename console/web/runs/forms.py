@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -143,39 +143,43 @@ def _set_patterns(run_name: str, wanted: list[str]) -> None:
 
 def questions_form(run: tables.Run) -> None:
     """Draw the form for the questions that reviewers answer beside their decision, one per line."""
-    with st.form("questions", border=False):
-        st.caption(
-            "Reviewers answer these questions beside their decision. Write one per line: “TEXT: 1-7” for a scale, "
-            "“TEXT: one, two” for a choice. The agent never gets the answers. Export them as “answers”."
-        )
-        lines = "\n".join(one.line for one in decision_details.list_questions(run))
-        hint = "How severe is the error?: 1-5\nWhere does it start?: search, choice, last step"
-        text = st.text_area("Questions", lines, key=f"questions-{run.id}", placeholder=hint)
-        sent = st.form_submit_button("Save questions")
-    if sent:
-        with refusals_shown():
-            with writing() as session:
-                decision_details.set_questions(session, runs.get(session, run.name), text.splitlines(), now_ms())
-            finish(f"Questions saved. Reviewers of {run.name} now see them.")
+    told = (
+        "Reviewers answer these questions beside their decision. Write one per line: “TEXT: 1-7” for a scale, "
+        "“TEXT: one, two” for a choice. The agent never gets the answers. Export them as “answers”."
+    )
+    hint = "How severe is the error?: 1-5\nWhere does it start?: search, choice, last step"
+    own = [one.line for one in decision_details.list_questions(run)]
+    _lines_form(run, "Questions", told, own, hint, decision_details.set_questions)
 
 
 def reasons_form(run: tables.Run) -> None:
     """Draw the form for the reasons that reviewers select, one per line."""
-    environments = run.environment.split(",")
-    usual = decision_details.list_reasons(run, environments[0])
-    with st.form("reasons", border=False):
-        st.caption(
-            "Enter one reason per line; reviewers select these reasons with keys 1 to 7. The agent reads the "
-            "selected reasons before the feedback. Leave the field empty to use the reasons of the environment."
-        )
-        own = "\n".join(run_options(run).reasons)
-        text = st.text_area("Reasons", own, key=f"reasons-{run.id}", placeholder="\n".join(usual))
-        sent = st.form_submit_button("Save reasons")
+    told = (
+        "Enter one reason per line; reviewers select these reasons with keys 1 to 7. The agent reads the "
+        "selected reasons before the feedback. Leave the field empty to use the reasons of the environment."
+    )
+    usual = "\n".join(decision_details.list_reasons(run, run.environment.split(",")[0]))
+    _lines_form(run, "Reasons", told, run_options(run).reasons, usual, decision_details.set_reasons)
+
+
+def _lines_form(
+    run: tables.Run, what: str, told: str, own: Sequence[str], hint: str, change: Callable[..., object]
+) -> None:
+    name = what.lower()
+    with st.form(name, border=False):
+        st.caption(told)
+        text = st.text_area(what, "\n".join(own), key=f"{name}-{run.id}", placeholder=hint)
+        sent = st.form_submit_button(f"Save {name}")
     if sent:
-        with refusals_shown():
-            with writing() as session:
-                decision_details.set_reasons(session, runs.get(session, run.name), text.splitlines(), now_ms())
-            finish(f"Reasons saved. Reviewers of {run.name} now choose from them.")
+        change_run(run, f"{what} saved. Reviewers of {run.name} now see them.", change, text.splitlines())
+
+
+@refusals_shown()
+def change_run(run: tables.Run, said: str, change: Callable[..., object], value: object) -> None:
+    """Store the new value of the run by `change`, and draw the page again with a message."""
+    with writing() as session:
+        change(session, runs.get(session, run.name), value, now_ms())
+    finish(said)
 
 
 def keeping_forms(run: tables.Run, trajectories: int) -> None:
@@ -193,10 +197,8 @@ def keeping_forms(run: tables.Run, trajectories: int) -> None:
     st.subheader("Archive", anchor=False)
     archived = run.archived_ms is not None
     if st.button("Unarchive this run" if archived else "Archive this run", key="archive_run"):
-        with refusals_shown():
-            with writing() as session:
-                maintenance.set_archived(session, runs.get(session, run.name), not archived, now_ms())
-            finish(f"Unarchived {run.name}." if archived else f"Archived {run.name}.")
+        said = f"{'Unarchived' if archived else 'Archived'} {run.name}."
+        change_run(run, said, maintenance.set_archived, not archived)
     st.subheader("Legal hold", anchor=False)
     _hold(run)
     if run.hold is None:
@@ -263,10 +265,8 @@ def _hold(run: tables.Run) -> None:
         )
         sent = st.form_submit_button("Release hold" if run.hold else "Place hold")
     if sent:
-        with refusals_shown():
-            with writing() as session:
-                maintenance.set_hold(session, runs.get(session, run.name), None if run.hold else reason, now_ms())
-            finish(f"Released the hold of {run.name}." if run.hold else f"{run.name} is on legal hold.")
+        said = f"Released the hold of {run.name}." if run.hold else f"{run.name} is on legal hold."
+        change_run(run, said, maintenance.set_hold, None if run.hold else reason)
 
 
 def _delete(run: tables.Run, trajectories: int) -> None:

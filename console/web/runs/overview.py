@@ -60,7 +60,7 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
         st.caption("No trials yet. Import a log or start the next trial below.")
         return
     if expired:
-        st.warning(f"{counted(expired, 'check')} expired undecided in the last 7 days, so no action ran.")
+        st.warning(f"{counted(expired, 'check')} expired without a decision in the last 7 days, so no action ran.")
     show_html(_now_html(run, found, oldest, at_ms))
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
@@ -77,15 +77,16 @@ def show_overview(run_name: str, counts: Counts, counted_at: int) -> None:
     left, right = st.columns(2) if found.tells_outcomes and len(found.solved) > 1 else (st.container(), st.container())
     with left:
         _success(run, found)
-    with right:
-        show_burn_down(run.name, burnt, page="overview")
+    if run.feedback_mode != "none" or not burnt.empty:
+        with right:
+            show_burn_down(run.name, burnt, page="overview")
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
     waits = f"{counted(found.offered, 'item')} pending"
     parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
     if beyond := found.waiting - found.offered:
-        parts.append(f"<b>Not covered by the budget:</b> {counted(beyond, 'item')}")
+        parts.append(f"<b>Beyond budget:</b> {counted(beyond, 'item')}")
     if oldest is not None:
         address = plain("trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         which = f", oldest{' of all' if beyond else ''} {age(at_ms - oldest.created_ms)}"

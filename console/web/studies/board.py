@@ -44,7 +44,8 @@ def summary(rows: Sequence[Row], now_ms: int) -> str:
     since = f", oldest {age(now_ms - oldest)}" if waiting and oldest else ""
     taken = f"{inside} of {counted(len(people), 'person')} joined, {_finished(people)} finished; " if people else ""
     played = f"{_finished(machines)} of {len(machines)} simulated finished; " if machines else ""
-    return f"{taken}{played}{counted(waiting, 'item')} pending{since}."
+    pending = f"{counted(waiting, 'item')} pending{since}" if any(row.run for row in rows) else ""
+    return f"{taken}{played}{pending}".removesuffix("; ") + "."
 
 
 def _finished(rows: Sequence[Row]) -> int:
@@ -113,6 +114,7 @@ _WITHOUT_PEOPLE = {
     StudyStatus.PAUSED: "Paused: simulated participants keep their places and cannot continue.",
 }
 """The meaning of a status if the design has no places for people; other statuses mean the same."""
+_FINISHED = "All participants have finished. Read the results, then close the study."
 
 
 def show(study: tables.Study) -> None:
@@ -122,6 +124,8 @@ def show(study: tables.Study) -> None:
     # A dry run takes the places that the design has for people.
     has_people = any(row.kind == ParticipantKind.HUMAN for row in rows)
     means = _MEANING if has_people else _MEANING | _WITHOUT_PEOPLE
+    if all(row.stage == ParticipantStage.FINISHED for row in rows):
+        means = means | dict.fromkeys((StudyStatus.OPEN, StudyStatus.PAUSED), _FINISHED)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(means[StudyStatus(study.status)], width="content")
         if study.status != StudyStatus.CLOSED:
@@ -212,8 +216,10 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
     machines = len(open_kinds) - people
     if not open_kinds or study.status == StudyStatus.CLOSED:
         return
-    why = None if study.status == StudyStatus.OPEN else "Open the study first."
-    with st.popover("Simulate…", key="simulating", disabled=why is not None, help=why):
+    if study.status != StudyStatus.OPEN:
+        st.caption(f"To simulate participants, {_CHANGES[study.status][0].split()[0].lower()} the study.")
+        return
+    with st.popover("Simulate…", key="simulating"):
         are = f"{counted(machines, 'simulated participant')} {'is' if machines == 1 else 'are'}"
         st.text(f"{are} not finished. A simulated participant takes the same steps as a person.")
         if st.button("Run simulated participants", key="simulate", disabled=not machines):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -81,19 +82,21 @@ def show_report(study: tables.Study) -> None:
     )
     made = f"report-of-{study.id}"
     with st.container(horizontal=True):
-        if st.button("Create report", key="make-report", type="primary"):
+        place = st.empty()
+        if place.button("Create report", key="make-report", type="primary"):
             st.session_state[made] = found.version
+        if st.session_state.get(made) == found.version:
+            packed = _report(database_url(), found)
+            with place:
+                _download_zip("Download report (zip)", found, "report", lambda: packed, type="primary")
         _download_zip("Tables only (zip)", found, "tables", lambda: csv_files.archive(_frames(found)))
-    if st.session_state.get(made) == found.version:
-        packed = _report(database_url(), found)
-        _download_zip("Download report (zip)", found, "report", lambda: packed)
-    elif made in st.session_state:
+    if st.session_state.get(made, found.version) != found.version:
         st.text("The study has new data since the report was created. Create the report again to include the new data.")
 
 
-def _download_zip(label: str, found: Results, name: str, make: Callable[[], bytes]) -> None:
+def _download_zip(label: str, found: Results, name: str, make: Callable[[], bytes], **look: Any) -> None:
     file, leaving = f"{found.name}-{name}.zip", results_parts.exporting(found)
-    download(label, make, file, "application/zip", f"{name}-zip", leaving=leaving)
+    download(label, make, file, "application/zip", f"{name}-zip", leaving=leaving, **look)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})

@@ -40,7 +40,8 @@ def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
                     tables[name] = table[table[choice.column] == value] if choice.column in table else table
     for number, part in enumerate(analysis.parts):
         _show_part(found, part, tables[part.table], chosen, f"{part.table}-{number}")
-    st.caption(f"{analysis.lead} Source: {analysis.source}.")
+    if any(map(len, tables.values())):  # A lead explains tables.
+        st.caption(f"{analysis.lead} Source: {analysis.source}.")
     return chosen
 
 
@@ -88,6 +89,9 @@ def _figure(name: str, table: pd.DataFrame) -> go.Figure:
 def _show_table(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], key: str) -> None:
     if part.about:
         st.caption(part.about)
+    # The sentences name the reviewers; a column of one value takes the room of the figures.
+    if "reviewers" in grid and grid["reviewers"].nunique() == 1:
+        grid = grid.drop(columns="reviewers")
     if part.printed:
         grid = grid.drop(columns=[column for column in hidden if column in grid])
         table = text_table(grid, part.columns)

@@ -53,7 +53,7 @@ def show_pending_rows(
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
-        unread = _rows(waiting.unread, replace(look, grouped=False), _("Not covered by the budget"))
+        unread = _rows(waiting.unread, replace(look, grouped=False), _("Beyond budget"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_budget_end(waiting))}</p>',
             f'<div class="ia-unread">{unread}</div>',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +103,18 @@ def show_grid(rows: Any, label: str, columns: Iterable[str] = (), **look: Any) -
     """Draw a table with `label` as its accessible name and these columns of a list (or all); return its selection."""
     if isinstance(rows, list):
         rows = [{capitalize(name): row[name] for name in columns or row} for row in rows]
+        figures = (name for name in (rows or [{}])[0] if _are_figures([row[name] for row in rows]))
+        aligned = dict.fromkeys(figures, st.column_config.Column(alignment="right"))
+        look["column_config"] = aligned | look.get("column_config", {})
     return st.dataframe(rows, hide_index=True, alt=label, **look)
+
+
+_FIGURE = re.compile(r"–|[<−+-]{0,2}\d[\d.,]*%?(?: (?:to|of) [−-]?\d[\d.,]*%?)?(?: [(\[][^)\]]*[)\]])?")
+
+
+def _are_figures(cells: Sequence[object]) -> bool:
+    """Return whether all texts of a column are figures, which align at their right like numbers."""
+    return any(isinstance(cell, str) for cell in cells) and all(_FIGURE.fullmatch(str(cell or "–")) for cell in cells)
 
 
 def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:

@@ -184,7 +184,7 @@ def test_what_a_gate_asks_about_is_not_called_flagged_and_a_claim_not_inspected(
     inferact("review", "claim", "--run", "desk", "--reviewer", "Ada")
     header, row = inferact("run", "status", "desk")[1].splitlines()
     told = dict(zip(re.split(r"  +", header.strip()), row.split(), strict=True))
-    assert (told["asked about"], told["inspections"]) == ("1", "1")
+    assert (told["reviews requested"], told["inspections"]) == ("1", "1")
     assert "flagged" not in told
 
 

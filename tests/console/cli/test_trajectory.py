@@ -85,7 +85,7 @@ def test_an_import_in_which_nothing_is_critical_says_what_looks_it(tmp_path, cap
     log.write_text(record(steps=[{"action": 'send_email({"to":"a","body":"b"})'}, {"action": "get_day({})"}]))
     assert run_command(["trajectory", "import", str(log), "--run", "desk"]) == 0
     said = capsys.readouterr().out
-    assert "No action of desk counts as critical; this one looks critical: send_email (1×)." in said
+    assert "No action of desk counts as critical; this one looks critical: send_email (1 time)." in said
     assert "inferact run critical desk --accept" in said
     assert run_command(["run", "critical", "desk", "--accept", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["critical"] == ["send_email"]

@@ -174,7 +174,7 @@ def test_what_a_spent_budget_holds_back_is_counted_apart(data_dir):
     assert overview.oldest.created_ms == 1_000 - pending + 1
     html = _now_html(run, overview, overview.oldest, 1_000)
     assert "<b>2 items pending</b></li>" in html
-    assert f"<b>Not covered by the budget:</b> {pending - given} items, oldest of all " in html
+    assert f"<b>Beyond budget:</b> {pending - given} items, oldest of all " in html
     with reading() as session:
         assert measure_offered(session, [run.id], "Ada") == (0, None)
 

@@ -92,7 +92,7 @@ def test_what_expires_undecided_is_an_event_and_a_figure(make_gate, person, stor
     with reading(url) as session:
         status = run_status(session, runs.get(session, "shop-bot"))
     assert [trial["expired"] for trial in status["trials"]] == [1]
-    assert status_rows(status, "gate")[0]["expired undecided"] == 1
+    assert status_rows(status, "gate")[0]["expired"] == 1
 
 
 def test_decision_in_time_counts_although_the_agent_comes_back_after_the_deadline(make_gate, person, url):

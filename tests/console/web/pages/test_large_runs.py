@@ -42,7 +42,7 @@ def test_the_inbox_counts_up_to_a_limit_and_shows_that_there_are_more(large, ope
         run = runs.get(session, large)
         assert measure_offered(session, [run.id], "Ada") == (30, 1)
         assert len(list_pending_items(session, [run], "Ada").offered) == 30
-    assert "Not covered by the budget: 1,970" in words(open_page("inbox"))
+    assert "Beyond budget: 1,970" in words(open_page("inbox"))
 
 
 COPIES = """

@@ -71,6 +71,7 @@ def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
     token = signed_in(name, "reviewer" if role == "researcher" else "admin")
     at = take_out(open_page("people", role=role), "person", name)
     assert f"Disabled {name}." in words(at)
+    assert f"{name} (disabled)" in words(at)
     assert person(name)[1]
     with reading() as session:
         assert sessions.identity_of(session, token, now_ms()) is None

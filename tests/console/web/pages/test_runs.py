@@ -76,8 +76,8 @@ def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words,
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
     assert "<b>3 items pending</b>" in words(at)
-    assert "<b>Not covered by the budget:</b> 1 item, oldest of all" in words(at)
-    assert "<b>Not covered by the budget:</b> 1 item" in words(at)
+    assert "<b>Beyond budget:</b> 1 item, oldest of all" in words(at)
+    assert "<b>Beyond budget:</b> 1 item" in words(at)
     assert "No inspections used yet" in words(at)
     assert "Trial 0: **2 of 6 tasks** solved." in words(at)
     assert "<dt>solved</dt>" in words(at)
@@ -270,14 +270,14 @@ def test_earlier_versions_are_listed_compared_and_returned_to_in_one_step(open_p
     assert (newest.version, newest.text) == (4, "default: deny")
 
 
-def test_checks_that_expired_undecided_are_a_warning(open_page):
+def test_checks_that_expired_without_a_decision_are_a_warning(open_page):
     Gate("bot", "full-validation", poll_s=0.01).check("buy", [], "buy[1]", timeout_s=0.05)
     at = open_page("runs")
     said = [warning.value for warning in at.warning]
-    trials = next(frame.value for frame in at.dataframe if "Expired undecided" in frame.value)
+    trials = next(frame.value for frame in at.dataframe if "Expired" in frame.value)
     assert "Waiting for a decision" not in trials
     assert list(trials["Held at an action"]) == [1]
-    assert "1 check expired undecided in the last 7 days, so no action ran." in said
+    assert "1 check expired without a decision in the last 7 days, so no action ran." in said
 
 
 def test_a_pattern_that_could_not_be_applied_to_a_call_is_named(open_page, words, tmp_path):
@@ -298,7 +298,7 @@ def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, sta
     at.file_uploader(key="logs").upload("bills.jsonl", log.to_json().encode())
     at.text_input(key="into_run").input("bills")
     click(at, "Import logs")
-    assert "No action of bills counts as critical; this one looks critical: pay_bill (1×)." in words(at)
+    assert "No action of bills counts as critical; this one looks critical: pay_bill (1 time)." in words(at)
     at.button(key="accept_candidates").click().run()
     assert "counts as critical" not in words(at)
     with reading() as session:

@@ -69,6 +69,7 @@ def test_the_list_opens_a_study(open_page, small):
 
 def test_opening_pausing_going_on_and_closing(desk):
     at = desk()
+    assert "0 of 2 people joined, 0 finished; 0 of 1 simulated finished." in said(at)
     press(at, "Open study")
     assert status() == "open"
     press(at, "Pause study")
@@ -96,7 +97,8 @@ def test_a_dry_run_takes_the_places_of_people_and_the_link(desk, small):
     simulated.simulate("small", all_places=True)
     at = desk()
     assert not at.code
-    assert "No places are left for people." in said(at)
+    assert "All participants have finished. Read the results, then close the study." in said(at)
+    assert "No places are left" not in said(at)
 
 
 def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small, words):
@@ -125,9 +127,8 @@ def test_it_says_who_is_where(desk, small, words):
 
 def test_simulated_places_are_played_once_it_is_open(desk, words):
     at = desk()
-    assert [found.disabled for found in at.button if found.label == "Run simulated participants"] == [False]
-    press(at, "Run simulated participants")
-    assert "not started yet" in words(at)
+    assert "Run simulated participants" not in [found.label for found in at.button]
+    assert "To simulate participants, open the study." in words(at)
     press(at, "Open study")
     press(at, "Run simulated participants")
     assert "participants 1, conditions 1, decisions" in words(at)

@@ -3,7 +3,10 @@
 A table of plain words: escaped, its first column names the row, what is missing is a dash.
 """
 
+import json
+
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html, rows_html
 
@@ -91,3 +94,19 @@ def test_a_long_text_may_wrap():
 )  # fmt: skip
 def test_a_head_begins_with_a_capital_and_a_symbol_stays(words, head):
     assert capitalize(words) == head
+
+
+def draw_figures():
+    from console.web.widgets.tables import show_grid
+
+    rows = [
+        {"mean": "0.52", "interval": "0.10 to 0.93", "share": "3 of 6 (50%)", "day": "2026-11-28", "name": "7 days"},
+        {"mean": "–", "interval": "–", "share": None, "day": "2026-11-29", "name": "2 days"},
+    ]
+    show_grid(rows, "Figures")
+
+
+def test_figures_as_text_stand_right_like_numbers_and_words_and_dates_do_not():
+    columns = json.loads(AppTest.from_function(draw_figures).run().dataframe[0].proto.columns)
+    right = {name for name, column in columns.items() if column.get("alignment") == "right"}
+    assert right == {"Mean", "Interval", "Share"}
