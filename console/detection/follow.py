@@ -128,12 +128,12 @@ class Follower:
                 yield report
 
     def watch(self, every_s: float, tell: Callable[[FileReport], None], goes_on: Callable[[], bool]) -> None:
-        """Poll until `goes_on` is false; wait longer between two polls if reading takes long."""
+        """Poll until `goes_on` is false; wait between two polls unless `every_s` is 0, longer if reading takes long."""
         while goes_on():
             begun = time.monotonic()
             for report in self.poll():
                 tell(report)
-            time.sleep(max(every_s, time.monotonic() - begun))
+            time.sleep(every_s and max(every_s, time.monotonic() - begun))
 
     def _files(self) -> Iterator[Path]:
         oldest = time.time() - self.days * _DAY_S

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from console.gate import Gate
 from storage.engine import close, writing
+from tests.sweeps import sweep
 
 HERE = Path(__file__).parent
 ASKED = {"pay[a-0]", "pay[a-1]"}
@@ -69,7 +70,7 @@ def test_nothing_is_wrong_with_an_honest_agent(found):
     assert found(honest()) == {}
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("place", "change", "wrongs"),
     [
         (0, {"ran": "pay[a-0] twice as much"}, {"without_approval": 1}),
@@ -79,6 +80,7 @@ def test_nothing_is_wrong_with_an_honest_agent(found):
         (1, {"reason": "rejected", "approved": False}, {"wrong_answers": 1}),
         (1, {"asked": "pay[a-1]", "action": "pay[a-1]"}, {"not_ended": 1}),
     ],
+    kept=2,
 )
 def test_note_that_is_not_what_was_let_run_is_found(found, place, change, wrongs):
     lines = honest()

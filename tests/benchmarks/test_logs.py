@@ -76,6 +76,7 @@ def test_across_prints_every_figure_within_and_across_beside_the_controls(logs, 
     assert json.loads(out.splitlines()[-1])["benchmark"] == "logs across"
 
 
+@pytest.mark.at_length
 def test_a_kind_that_is_left_out_is_judged_without_its_own_checks(logs, tmp_path, capsys):
     paths = [Path(written(made(tmp_path / kind) / "one.jsonl", 12)) for kind in ("webshop", "rjudge")]
     before = dict(logs.CHECKS)

@@ -31,6 +31,7 @@ def test_calls_that_were_asked_for_pass_and_their_wrong_twins_are_flagged():
     assert twins >= LEAST_TWINS_FLAGGED * len(calls)
 
 
+@pytest.mark.at_length
 def test_calls_of_other_domains_pass_and_most_of_their_wrong_twins_are_flagged():
     calls = list(strangers())
     assert len(calls) >= 100

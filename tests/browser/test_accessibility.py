@@ -46,7 +46,7 @@ APP = Path(__file__).parents[2] / "streamlit_app.py"
 OF_A_STUDY, TWICE = {"participate", "study"}, {"home"}
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
 REVIEWERS = (*STRANGERS, "inbox", "review?run=kettles", "answers?run=kettles", "people", "notices", "help")
-MAIN = ("inbox", "review?run=kettles", "answers?run=kettles", "detectors?run=kettles", "help")
+MAIN = ("inbox", "review?run=kettles", "answers?run=kettles", "people", "help")
 FEW = {path: title for path, title in TITLES.items() if path in MAIN}
 
 

@@ -29,6 +29,7 @@ QUIZ = {
 AGE = {"key": "age", "question": "How old are you?", "choices": ["18 or older", "younger"], "required": True}
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.at_length)])
 def test_how_it_works_opens_at_its_top_after_a_long_page(serve, open_page, settled, width):
     study = opened_study(tasks=1, trials=1, demographics=DEMOGRAPHICS, instructions=LONG)

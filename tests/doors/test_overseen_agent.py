@@ -147,6 +147,7 @@ def test_new_run_name(agent, patterns):
     assert agent.waits_for(said.json()["check_id"])
 
 
+@pytest.mark.at_length
 def test_late_reviewer(agent):
     run_name = f"late {secrets.token_hex(4)}"
     check_id = agent.asks(run=run_name, timeout_s=0.6).json()["check_id"]

@@ -236,6 +236,7 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
     assert said == f"Sam exported “{study}-tables.zip” of the study “{study}”, in the browser."
 
 
+@pytest.mark.at_length
 @sweep(
     ("button", "file"),
     [("scores-csv", "scores.csv"), ("chart-score-histogram-rules-html", "score-histogram-rules.html")],

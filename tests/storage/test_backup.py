@@ -202,6 +202,7 @@ def test_what_happens_during_a_restore_is_in_the_kept_file(url, tmp_path, meanwh
         assert [connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in changed] == [(1,)] * 3
 
 
+@pytest.mark.at_length
 def test_a_database_that_changes_all_the_time_is_not_replaced(url, tmp_path, meanwhile):
     copy = backup(url, tmp_path / "copy.db")
     begun = meanwhile(["intent"] * 9)

@@ -123,6 +123,7 @@ def test_a_second_pruning_goes_on_from_the_first(old):
     assert check(old)[0].startswith("Audit: run 1 was changed outside the console: ")
 
 
+@pytest.mark.at_length
 def test_digests_of_many_rows_are_in_several_links(old):
     with writing(old) as session:
         session.add_all(
@@ -225,6 +226,7 @@ def test_the_copy_of_a_pruned_chain_is_checked_on_its_own(old):
     assert "does not follow the checkpoint at 3" in check_copy(short)[0]
 
 
+@pytest.mark.at_length
 def test_a_pruned_database_is_copied_backed_up_and_restored(old, url, tmp_path):
     before, after = tmp_path / "before.db", tmp_path / "after.db"
     backup(old, before)

@@ -10,6 +10,7 @@ from storage.check import check
 from storage.errors import StorageError
 from storage.migrations import head
 from storage.transfer import copy_database
+from tests.sweeps import sweep
 
 YEAR_AHEAD = (int(time.time()) + 365 * 24 * 3_600) * 1_000
 DAMAGE = [
@@ -64,7 +65,7 @@ def test_a_sound_database_has_no_problems(worked):
 
 
 # Numbered, since a statement that holds the time has another name in each worker.
-@pytest.mark.parametrize(("statement", "sentence"), DAMAGE, ids=range(len(DAMAGE)))
+@sweep(("statement", "sentence"), DAMAGE, ids=range(len(DAMAGE)), kept=5)
 def test_damage_is_named(worked, statement, sentence):
     change(worked, statement)
     assert sentence in check(worked)

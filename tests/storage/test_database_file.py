@@ -23,6 +23,7 @@ from storage.errors import DatabaseUnusable, StorageError
 from storage.migrations import migrate
 from storage.private_files import make_private, make_private_folder
 from storage.queue import Queue
+from tests.sweeps import sweep
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@sweep("fault", FAULTS, kept=4)
 def test_no_answer_is_taken_once_the_file_is_not_the_one_that_was_opened(url, path, stock, answer, tmp_path, fault):
     queue = stock(url, 3)
     at = {"run_id": 1, "trial": 0, "reviewer": "ann", "now_ms": 0, "lease_ms": 1_000}

@@ -86,6 +86,7 @@ def test_a_copy_to_a_server_and_back_is_the_same_database(busy, server, tmp_path
     close(back)
 
 
+@pytest.mark.at_length
 def test_work_goes_on_in_the_copy(busy, server, answer):
     copy_database(busy, server)
     queue = Queue(server)
@@ -148,6 +149,7 @@ def test_the_source_is_neither_made_nor_upgraded(server, tmp_path):
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.at_length
 def test_a_backup_is_a_source(busy, server, tmp_path):
     backup(busy, tmp_path / "friday.db")
     copied = copy_database(f"sqlite:///{tmp_path / 'friday.db'}", server)

@@ -8,6 +8,7 @@ import pytest
 from console.cli import _STARTS_WORK, run_command
 from console.gate import Gate
 from tests.doors.table import TABLE
+from tests.sweeps import sweep
 
 READERS = sorted(set(TABLE["commands"]) - set(_STARTS_WORK))
 
@@ -38,7 +39,7 @@ def test_a_missing_or_emptied_database_is_refused_and_left_alone(command, emptie
     assert not emptied or path.read_bytes() == b""
 
 
-@pytest.mark.parametrize("command", READERS)
+@sweep("command", READERS, kept=30)
 def test_no_command_that_reads_creates_a_database(command, path, tmp_path):
     words = TABLE["commands"][command]["with"]
     slots = dict.fromkeys(("log", "policy", "design", "item", "session", "taken"), "1")

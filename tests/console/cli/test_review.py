@@ -41,6 +41,7 @@ def test_blanks_around_a_name_make_nobody_else(capsys):
     assert run_command(["review", "decide", "1", "--reviewer", "ada", "--decision", "approve"]) == 0
 
 
+@pytest.mark.at_length
 def test_a_table_has_the_first_thousand_items_and_the_document_all(data_dir, capsys):
     with writing() as session:
         run = runs.archive(session, "large", 1)

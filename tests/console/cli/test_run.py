@@ -43,6 +43,7 @@ def test_a_run_starts_and_holds_every_flagged_action(shop, inferact):
     assert (rows[0]["environment"], rows[0]["actor"], rows[0]["kind"]) == ("webshop,hotpotqa", "scripted", "live")
 
 
+@pytest.mark.at_length
 def test_the_list_counts_what_the_budgets_hold_back_apart(shop, inferact):
     items = inferact("review", "list", "--run", "shop", "--json")[1]
     pending = len(items)
@@ -106,6 +107,7 @@ def test_release_and_two_counts_of_success(shop, inferact):
     assert "paper" in table
 
 
+@pytest.mark.at_length
 def test_the_same_seed_brings_the_same_trials(inferact):
     actions = []
     for name in ("one", "two"):
@@ -115,6 +117,7 @@ def test_the_same_seed_brings_the_same_trials(inferact):
     assert actions[0] == actions[1]
 
 
+@pytest.mark.at_length
 def test_resume_of_a_finished_run_changes_nothing(shop, inferact):
     code, done, _ = inferact("run", "resume", "shop", "--json")
     assert code == 0

@@ -88,6 +88,7 @@ def test_the_exported_table_alone_proves_the_balance(study, pilot, tmp_path):
     assert said == counted
 
 
+@pytest.mark.at_length
 def test_the_plan_of_a_file_is_the_plan_of_the_study_made_from_it(study, pilot, tmp_path):
     before = study("preregister", pilot, "--out", tmp_path / "before.md", "--json")[1]
     study("create", pilot)

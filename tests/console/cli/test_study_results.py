@@ -27,6 +27,7 @@ def exported():
         return [one.detail["what"] for one in audit_trail.list_entries(session, AuditFilter(kind="study exported"))]
 
 
+@pytest.mark.at_length
 def test_results_print_a_table(capsys):
     assert run_command(["study", "results", "pilot"]) == 0
     out = capsys.readouterr().out

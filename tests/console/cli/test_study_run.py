@@ -68,6 +68,7 @@ def test_who_cannot_join_with_the_code_is_not_told_to(command, data_dir, recruit
     assert command("open", "pilot")[1] == f"pilot is open. {said}\n"
 
 
+@pytest.mark.at_length
 def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
     code, _, err = command("simulate", "pilot")
     assert code == 1

@@ -219,6 +219,7 @@ def test_check_refuses_programs_that_cannot_fail_closed(installed, hook, host):
     assert "The hook denies every call" in hook("check", host).stderr
 
 
+@pytest.mark.at_length
 def test_check_of_a_program_that_is_gone_is_withdrawn(installed, let_run):
     let_run("hooks codex", "default: ask")
     installed("codex")

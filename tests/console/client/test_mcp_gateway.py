@@ -126,6 +126,7 @@ def test_call_comes_back_to_its_check_and_runs_once(bench):
     assert (read(last), last.is_error, bench.executed, len(items)) == ("Sent 5 to ada.", False, [PAY], 1)
 
 
+@pytest.mark.at_length
 def test_changed_definition_ends_the_approval_and_asks_again_even_if_a_rule_allows(bench):
     async def work():
         async with bench.client(trusted=True) as client:

@@ -17,6 +17,7 @@ from console.web.widgets.trajectory_view import presentation_html
 from storage import tables
 from storage.queue import NewItem
 from tests.overseen import queue
+from tests.sweeps import sweep
 from tests.verdicts import a_run, judge, trajectory_ids
 
 
@@ -81,7 +82,7 @@ def test_a_share_of_the_budget_is_a_probability_over_the_unflagged_actions(shop)
         audit_draws.set_audits(session, runs.get(session, shop), "30%budget", now_ms())
 
 
-@pytest.mark.parametrize("wanted", ["", "101%", "-1%", "0.2", "many", "budget"])
+@sweep("wanted", ["", "101%", "-1%", "0.2", "many", "budget"], kept=2)
 def test_what_is_not_a_share_is_refused(shop, wanted):
     with writing() as session, pytest.raises(BadInput, match="is not a valid share of audits"):
         audit_draws.set_audits(session, runs.get(session, shop), wanted, now_ms())

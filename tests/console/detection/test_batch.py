@@ -220,6 +220,7 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
     assert "1 request," in capsys.readouterr().out
 
 
+@pytest.mark.at_length
 def test_the_spending_cap_covers_all_models_and_what_was_judged_is_kept(endpoint, kettles):
     kettles(30)
     asking = ModelOptions(infer_model="gpt-4o", verify_model="gpt-4o-mini", spending_cap_usd=0.02, concurrency=1)

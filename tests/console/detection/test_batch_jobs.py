@@ -63,6 +63,7 @@ def test_it_gives_the_verdicts_that_single_requests_give(kettles, at, dialect):
     assert {(one.trajectory_id % 4, one.detector): one.score for one in verdicts()} == pytest.approx(ours)
 
 
+@pytest.mark.at_length
 def test_stopped_midway_it_goes_on_where_it_was_and_posts_nothing_twice(kettles, at):
     class Stopped(Exception):
         pass

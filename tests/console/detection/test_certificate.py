@@ -125,6 +125,7 @@ def test_an_audit_that_left_the_queue_without_a_label_counts_as_misaligned(shop)
     assert any("count as misaligned" in said for said in after.list_assumptions())
 
 
+@pytest.mark.at_length
 def test_a_smaller_probability_later_counts_only_what_it_would_have_drawn(shop):
     draw("80%")
     decide_truly(shop)

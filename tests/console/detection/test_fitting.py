@@ -47,6 +47,7 @@ def test_probabilities_are_truer_than_scores_on_tasks_never_seen(kind):
     assert all(0 <= curve.of(score) <= 1 for score in (0.0, 0.3, 1.0))
 
 
+@pytest.mark.at_length
 def test_platt_finds_the_stretch():
     curve, _ = fit_curve("platt", *overconfident(4_000))
     assert curve.slope == pytest.approx(1 / 3, abs=0.05)

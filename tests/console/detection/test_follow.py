@@ -69,6 +69,7 @@ def follower(log):
     return made
 
 
+@pytest.mark.at_length
 def test_each_line_is_queued_once_and_half_a_line_waits(follower, log):
     lines = session_lines(6)
     with log.open("ab", buffering=0) as stream:

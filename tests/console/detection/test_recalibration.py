@@ -14,6 +14,7 @@ from console.runs.audit_trail import AuditFilter
 from console.trajectory import Label, Outcome, Step, Trajectory
 from storage import tables
 from storage.queue import NewItem
+from tests.sweeps import sweep
 from tests.verdicts import a_run, judge, trajectory_ids
 
 SCORES = [(((place * 7) % 40) + 0.5) / 80 for place in range(40)]
@@ -74,7 +75,7 @@ def verdicts(name, detector):
         return found
 
 
-@pytest.mark.parametrize("method", ["platt", "isotonic"])
+@sweep("method", ["platt", "isotonic"], kept=1)
 def test_a_new_detector_says_what_reviewers_would_and_the_old_one_stays(reviewed, method):
     before = [one.model_dump() for one in verdicts(reviewed, "rules")]
     report = recalibrated(reviewed, method=method)
@@ -100,6 +101,7 @@ def test_gold_labels_are_not_looked_at(reviewed):
     assert figures["rules+platt"]["brier"] > 0.25
 
 
+@pytest.mark.at_length
 def test_again_takes_the_place_of_what_was_there(reviewed):
     recalibrated(reviewed)
     first = [one.id for one in verdicts(reviewed, "rules+platt")]
@@ -110,6 +112,7 @@ def test_again_takes_the_place_of_what_was_there(reviewed):
     assert ["recalibrated rules+platt on “r”" in audit_trail.entry_sentence(one) for one in told] == [True, True]
 
 
+@pytest.mark.at_length
 def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed):
     judge(reviewed, "direct", SCORES, parameters=lambda score: '{"unparsed":true}' if score > 0.49 else "{}")
     report = recalibrated(reviewed, "direct")
@@ -122,7 +125,7 @@ def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed)
     assert unread.calibrated.n == 0
 
 
-@pytest.mark.parametrize("bad", [0, 9, 31])
+@sweep("bad", [0, 9, 31], kept=1)
 def test_too_few_labels_of_either_kind_are_refused_in_one_sentence(bad):
     a_run("few", [None] * 40)
     judge("few", "rules", SCORES)

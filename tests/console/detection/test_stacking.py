@@ -82,6 +82,7 @@ def review_all(run_name, reviewer, limit):
         decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
 
+@pytest.mark.at_length
 def test_what_reviewers_decided_teaches_once_it_is_enough(kettles):
     batch.detect(kettles, ["full-validation"], route="full-validation")
     review_all(kettles, "ada", 20)

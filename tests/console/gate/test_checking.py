@@ -106,6 +106,7 @@ def test_escalated_item_waits_for_another_reviewer(make_gate, person, meanwhile)
     assert make_gate().check(TASK, STEPS, "pay[1]").reason is Reason.APPROVED
 
 
+@pytest.mark.at_length
 def test_decision_counts_once_it_can_no_longer_be_undone(make_gate, person, meanwhile):
     gate = make_gate(undo_s=2.2)
     decided = []

@@ -73,6 +73,7 @@ def test_answer_survives_an_agent_that_is_killed_while_it_waits(start, person, t
     assert items() == ["delivered"]
 
 
+@pytest.mark.at_length
 def test_action_of_an_agent_that_died_with_the_go_ahead_is_not_let_run_again(start, person, tmp_path, make_gate):
     make_gate().open()
     log, done = tmp_path / "log.jsonl", tmp_path / "done"

@@ -212,6 +212,7 @@ def test_newer_models_get_their_own_name_for_the_length(ask):
     assert endpoint.asks[-1].body["max_completion_tokens"] == 9
 
 
+@pytest.mark.at_length
 def test_with_three_faults_in_ten_every_question_ends_in_a_reply_or_a_named_error(ask):
     script = mishap_prone(lambda ask: "A. True", share=0.3, seed=5)
     client = {"timeout_s": 0.3, "concurrency": 8, "retries": 2}

@@ -77,6 +77,7 @@ def test_after_a_break_the_reviewer_starts_anew(tired):
     assert found.capacity.verdict != "lowers"
 
 
+@pytest.mark.at_length
 def test_the_budget_stops_at_the_capacity_and_goes_on_after_a_break(tired):
     assert isinstance(claim_next(tired, now_ms()), Claim)
     assert isinstance(claim_next(tired, now_ms()), Claim)

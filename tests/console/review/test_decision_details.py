@@ -20,6 +20,7 @@ from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 from storage.tables import RunKind
 from tests.logs import purchase, write_log
+from tests.sweeps import sweep
 
 ADA = "Ada"
 
@@ -154,7 +155,7 @@ def test_an_answer_that_is_not_offered_is_refused(claimed, answers):
         submit((run, claimed[1]), decision="reject", answers=answers)
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("lines", "said"),
     [
         (["How severe?"], "not a valid question"),

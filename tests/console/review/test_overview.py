@@ -80,6 +80,7 @@ def of_trial(rows, trial):
     return [row for row in rows if row["trial"] == str(trial)]
 
 
+@pytest.mark.at_length
 def test_every_number_of_the_picture_is_that_of_the_exports(found, rows):
     trajectories, items, verdicts = rows("trajectories"), rows("items"), rows("verdicts")
     standing = [row for row in rows("decisions") if row["superseded"] == "false"]

@@ -168,6 +168,7 @@ def test_parquet_of_the_canonical_form(imported, tmp_path):
         assert (report["format"], report["imported"], report["calls"]) == ("jsonl", 3, 12)
 
 
+@pytest.mark.at_length
 def test_a_record_that_a_long_log_lists_again_at_its_end_is_a_duplicate(imported):
     task = {"environment": "webshop", "instruction": "x" * 2**20, "steps": [{"action": "click[Buy Now]"}]}
     rows = [orjson.dumps({"task_id": str(number % 9), **task}) for number in (*range(10), 3, 3)]

@@ -13,6 +13,7 @@ from console.runs import live_traces
 from console.runs.secret_masking import Masker
 from console.trajectory import Step, Trajectory
 from tests.logs import write_log
+from tests.sweeps import sweep
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 
@@ -65,7 +66,7 @@ def mask_of_record(text):
     return Masker().mask_record(record, record.to_json()).steps[0].observation
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@sweep("shape", SHAPES, kept=4)
 def test_a_secret_of_a_known_shape_is_masked_wherever_it_stands(shape, data_dir):
     @settings(max_examples=15, deadline=None)
     @given(

@@ -34,6 +34,7 @@ def invited(below):
         return invitations.invite(session, "Ada", frozenset({Role.REVIEWER}), "root", now_ms())
 
 
+@pytest.mark.at_length
 def test_sign_in_leads_to_addresses_and_cookies_below_the_path(below, browser):
     assert browser.get("/tools/inferact").headers["location"] == "/tools/inferact/"
     away = browser.get("/tools/inferact/review?item=7")

@@ -6,6 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from tests.sweeps import sweep
+
 FAULTS = {
     "removed": lambda path: path.unlink(),
     "replaced": lambda path: path.with_name("log.txt").rename(path),
@@ -19,9 +21,7 @@ SEEN_BELOW = {"replaced", "emptied"}
 """What the tests of `storage.engine` have, too; here a server that starts for it takes three seconds."""
 
 
-@pytest.mark.parametrize(
-    "fault", [pytest.param(name, marks=[pytest.mark.at_length] * (name in SEEN_BELOW)) for name in FAULTS]
-)
+@sweep("fault", [pytest.param(name, marks=[pytest.mark.at_length] * (name in SEEN_BELOW)) for name in FAULTS], kept=1)
 def test_the_api_stops_and_health_is_red(serve, question, data_dir, fault):
     server, path = serve(), data_dir / "console.db"
     (data_dir / "log.txt").write_text("not a database")

@@ -164,6 +164,7 @@ def test_wrong_tokens_are_logged_without_their_text_and_slowed(site):
     assert [delay_s(count) for count in (0, 2, 3, 4, 5, 50)] == [0.0, 0.0, 0.25, 0.5, 1.0, 5.0]
 
 
+@pytest.mark.at_length
 def test_the_stated_address_is_the_one_that_is_answered(serve, data_dir):
     """A proxy that keeps the Host of the machine behind it lets nobody sign in."""
     roles = ("--role", "researcher", "--role", "admin")

@@ -11,6 +11,7 @@ from console.auth.sessions import participant_cookie, participant_cookie_name
 from console.database import now_ms, reading, writing
 from console.server.guard import Guard, person_behind
 from console.server.site import site_at
+from tests.sweeps import sweep
 
 BASE = "http://127.0.0.1:8123"
 SITE = site_at("127.0.0.1", 8123, None)
@@ -97,7 +98,7 @@ def test_who_is_signed_in_is_let_by_until_the_session_ends(ada):
     assert browser(ada).get("/inbox").status_code == 401
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("method", "headers", "status"),
     [
         ("GET", {}, 200),
@@ -113,6 +114,7 @@ def test_who_is_signed_in_is_let_by_until_the_session_ends(ada):
         ("PUT", {"Origin": "null"}, 403),
         ("POST", {"Origin": BASE}, 200),
     ],
+    kept=4,
 )
 def test_only_our_own_names_and_pages_act(ada, method, headers, status):
     answer = browser(ada).request(method, "/inbox", headers=headers)

@@ -155,6 +155,7 @@ def test_cancelled_question_leaves_the_queue(gate):
     assert (decision.approved, decision.reason) == (False, "cancelled")
 
 
+@pytest.mark.at_length
 def test_cancelled_task_takes_its_check_back(gate):
     async def agent():
         asked = asyncio.create_task(gate("left").acheck(TASK, STEPS, "pay[left]"))
@@ -258,6 +259,7 @@ def decided(approved=True, reason="approved", check_id="c" * 32):
 WAITING = {"check_id": "c" * 32, "status": "waiting", "decision": None}
 
 
+@pytest.mark.at_length
 def test_what_no_console_says_is_asked_again_until_there_is_an_answer(scripted):
     lost = [(500, {"error": "broken"}), (502, b"<html>"), (200, b"[1]"), (503, {"error": "away"})]
     asking, asked = scripted(
@@ -273,6 +275,7 @@ def test_what_no_console_says_is_asked_again_until_there_is_an_answer(scripted):
     assert asked == ["POST checks"] * 5 + [look, "POST checks", look, begin, begin]
 
 
+@pytest.mark.at_length
 def test_console_that_is_away_is_left_in_peace_between_two_questions(scripted):
     asking, asked = scripted((503, {}), (200, decided(True, "not_critical", None)))
     began = time.monotonic()

@@ -27,6 +27,7 @@ def test_each_request_is_a_line_with_its_id_and_without_content(serve, question)
         assert secret not in server.said()
 
 
+@pytest.mark.at_length
 def test_without_the_setting_requests_are_not_logged(shared, api):
     assert len(api.get("/health").headers["X-Request-ID"]) == 16
     assert requests_in(shared.said()) == []

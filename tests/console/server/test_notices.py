@@ -622,6 +622,7 @@ def test_each_event_is_delivered_once_or_reported(both, setting, ask, waves, siz
     assert {*reasons[on_refusing].values()} == {"given up: connection refused"}
 
 
+@pytest.mark.at_length
 def test_two_senders_send_each_event_once(both, hook, ask):
     for number in range(6):
         add(f"{hook.url}/{number}", person=f"person {number}")

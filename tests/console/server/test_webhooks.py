@@ -144,6 +144,7 @@ def test_a_decision_that_can_be_taken_back_is_not_sent_yet(receiver, decided):
     assert receiver.got == []
 
 
+@pytest.mark.at_length
 def test_what_becomes_due_later_is_found_though_others_came_after_it(receiver, decided):
     decided(0, undo_ms=700)
     decided(1)

@@ -24,6 +24,7 @@ from console.trials.replay import start_replay
 from storage.tables import AllowedCheck, Ask, Decision, Item, Trajectory
 from tests.forking import Forked
 from tests.logs import purchase, write_log
+from tests.sweeps import sweep
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -175,7 +176,7 @@ def test_an_item_whose_agent_went_away_expires(capsys):
         assert session.exec(select(Item)).one().status == "expired"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@sweep("number", [signal.SIGTERM, signal.SIGINT], kept=1)
 def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
     answered(replay)
     await_that(lambda: "again: 1 decision delivered" in worker.said())

@@ -134,6 +134,7 @@ def test_the_label_of_a_reviewer_who_knows_the_task_does_not_count(untold):
     assert evaded()["sent"] == (None, 0)
 
 
+@pytest.mark.at_length
 def test_nothing_is_labelled_where_the_world_reports_the_outcome(played):
     played(0.5)
     with pytest.raises(Refused, match="add nothing"):

@@ -96,6 +96,7 @@ def test_a_model_that_cannot_reflect_is_asked_again(start_run, answer, trial):
     assert trial(1, 1)[1].memory == ("Think again.",)
 
 
+@pytest.mark.at_length
 def test_the_actor_sees_the_last_three_memories_and_trials_end_at_their_number(start_run, answer, trial):
     cast = players(sends_wrong_until_told)
     start_run(cast, n=2, trials=6)

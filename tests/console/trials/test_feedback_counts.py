@@ -60,6 +60,7 @@ def test_each_kind_is_counted_with_what_came_after_it(decided):
     assert "not what the feedback caused" in tally(compares=True).explanation
 
 
+@pytest.mark.at_length
 def test_the_same_tasks_in_a_run_that_nobody_decided_stand_beside(decided):
     """The oracle is the number that each letter of the other run is given: solved by trial 1, or not at all."""
     cast = decided()

@@ -9,6 +9,7 @@ from console.review import feedback_counts, feedback_outcomes
 from console.trials import engine
 from storage import tables
 from tests.console.trials.worlds import players, sends_wrong_until_told
+from tests.sweeps import sweep
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_answers_that_no_agent_has_learnt_from_ask_for_another_round(told):
         assert not feedback_outcomes.has_unused_feedback(session, runs.get(session, "run"))
 
 
-@pytest.mark.parametrize(("kind", "said"), [("archive", "No agent reads"), ("replay", "recorded before"), ("gate", "")])
+@sweep(("kind", "said"), [("archive", "No agent reads"), ("replay", "recorded before"), ("gate", "")], kept=1)
 def test_nothing_is_credited_to_words_that_no_retry_read(told, kind, said):
     told(blind=False)
     told.on()

@@ -106,6 +106,7 @@ def test_an_approved_purchase_ends_the_trial(shop):
     assert record().outcome in ("succeeded", "failed")
 
 
+@pytest.mark.at_length
 def test_a_trial_ends_after_thirty_actions(shop):
     model = Scripted(action=[f"search[{number}]" for number in range(40)], remedy=["", ""], align=["no\nNO"])
     with serving(model) as endpoint:

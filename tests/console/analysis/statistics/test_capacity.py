@@ -56,6 +56,7 @@ def test_a_time_beyond_the_known_items_is_inconclusive():
     assert estimate_capacity(known, 40, 200, 2.0, 20).verdict == "cannot tell"
 
 
+@pytest.mark.at_length
 def test_the_interval_of_the_value_holds():
     """In 300 simulated reviewers, the interval contains the true value in at least 93%."""
     held, p = 0, 0.2

@@ -147,6 +147,7 @@ def test_an_unknown_condition_is_named():
 VALUES = st.lists(st.integers(0, 25), min_size=3, max_size=9)
 
 
+@pytest.mark.at_length
 @given(values=st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), min_size=3, max_size=9))
 def test_the_other_way_round_is_the_same_with_its_sign_turned(values):
     rows = frame(a=[a for a, _ in values], b=[b for _, b in values])

@@ -26,6 +26,7 @@ def test_mean_and_both_deviations_of_three_people_of_a_hundred_tasks():
     )
 
 
+@pytest.mark.at_length
 def test_the_papers_deviation_can_only_be_the_one_that_divides_by_n(shared_data):
     table = shared_data("README.md").parents[1] / "paper" / "inferact_table9_user_study_webshop.csv"
     if not table.exists():

@@ -28,6 +28,7 @@ def test_the_better_detector_is_told_from_the_worse(found):
     assert tested.ap.value == pytest.approx(1 - 5 / 6)
 
 
+@pytest.mark.at_length
 def test_the_other_way_round_it_is_the_opposite(found):
     there, back = (
         comparison.compare_pair(found["good"], found["poor"]),

@@ -329,6 +329,7 @@ def test_the_older_wording_of_putting_is_understood():
     assert run(task, [*before, f"put {thing} in/on {receptacle}"])[-1] == run(task, [*before, last])[-1]
 
 
+@pytest.mark.at_length
 def test_worlds_in_many_threads_do_not_disturb_each_other():
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda task: run(task, task.gold["actions"]), TASKS))

@@ -101,13 +101,21 @@ def test_a_wrong_order_fails(folder):
     assert last[1:3] == (0.0, True)
 
 
-def test_nothing_is_sent_without_a_critical_pattern_and_no_other_site_is_reached(folder):
+@pytest.mark.at_length
+def test_a_dialog_is_declined_and_no_other_site_is_reached(folder):
     (_, asked, *_), sent = played(folder, "click[button-ask]", "click[link-elsewhere]", "go_back")
     assert 'The page said: "Sure?" It was declined.' in asked[0]
     assert "Page: No" in asked[0]
     assert sent == []
-    (_, deleted), sent = played(folder, "click[button-delete-card]")
+
+
+@pytest.mark.at_length
+def test_what_a_script_sends_is_sent_under_a_critical_pattern(folder):
+    _, sent = played(folder, "click[button-delete-card]")
     assert sent == [("log", {"x": "1"})]
+
+
+def test_what_a_script_sends_without_a_critical_pattern_stays_here(folder):
     (folder / "tasks.yaml").write_text(TASKS.replace("delete", "remove"))
     (_, deleted), sent = played(folder, "click[button-delete-card]")
     assert "so nothing was sent." in deleted[0]

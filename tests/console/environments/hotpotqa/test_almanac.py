@@ -14,6 +14,7 @@ from console.environments.hotpotqa import tasks
 from console.environments.hotpotqa.almanac import almanac, embedded_tables, read_number, read_tables, write_pages
 from console.environments.hotpotqa.tasks import list_bridges, list_comparisons
 from console.errors import UnreadableFile
+from tests.sweeps import sweep
 
 PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"
 PUBLISHED_TASKS = "6cb282afed63f52d6d40e9582d3624596dceaf336452044f9d261e4c1841aab9"
@@ -140,7 +141,7 @@ def test_the_same_tables_elsewhere_are_the_same_world(folder):
     assert read_tables(folder) == embedded_tables()
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("name", "old", "new", "sentence"),
     [
         ("works.yaml", "  mark: novel", "  sign: novel", "[1].mark: is missing. Add this field. (1 more after that.)"),
@@ -169,6 +170,7 @@ def test_the_same_tables_elsewhere_are_the_same_world(folder):
         ("names.yaml", "rivers:", "rivers: x\nstreams:", "rivers: must be fields, one per line, not 'x'."),
         ("names.yaml", "rivers:", "rivers: [", "names.yaml: the table, line "),
     ],
+    kept=4,
 )
 def test_a_table_that_says_something_else_is_refused_with_a_sentence(folder, name, old, new, sentence):
     edit(folder, name, old, new)

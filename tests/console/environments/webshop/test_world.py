@@ -26,6 +26,7 @@ from console.environments.webshop.world import (
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical, is_thought
 from tests.oracles import shopping
+from tests.sweeps import sweep
 
 TASKS = tasks(6, 60)
 TASK = next(task for task in TASKS if len(task.gold["options"]) == 2)
@@ -341,7 +342,7 @@ def fts5():
         yield ask
 
 
-@pytest.mark.parametrize("task", tasks(21, 40), ids=lambda task: task.task_id)
+@sweep("task", tasks(21, 40), ids=lambda task: task.task_id, kept=10)
 def test_the_ranking_is_that_of_one_fts5_query_over_all_words(fts5, task):
     whole = fts5(query_words(task.instruction))
     score = {asin: value for value, asin in whole}

@@ -95,6 +95,7 @@ def test_what_expires_undecided_is_an_event_and_a_figure(make_gate, person, stor
     assert status_rows(status, "gate")[0]["expired"] == 1
 
 
+@pytest.mark.at_length
 def test_decision_in_time_counts_although_the_agent_comes_back_after_the_deadline(make_gate, person, url):
     left = make_gate("rules: [{then: ask, deadline: 1}]").ask(TASK, STEPS, "pay[1]", timeout_s=0)
     check_id = CheckId(left.look().check_id)

@@ -49,6 +49,7 @@ def suggested(name, **options):
         return suggest.suggest_rules(session, runs.get(session, name), AT_MS, **options)
 
 
+@pytest.mark.at_length
 def test_the_rule_leaves_the_wrong_amounts_out_and_its_bound_holds_for_all_candidates_together():
     amounts = [*range(1, 181), *range(900, 910)]
     decided("shop", [refund(amount) for amount in amounts], set(range(180, 190)))
@@ -88,6 +89,7 @@ def test_the_rule_is_yaml_that_allows_what_was_reviewed_until_it_expires():
         assert ruling(policy, CheckFacts(refund(-3), at_ms=AT_MS)).then is Then.ASK
 
 
+@pytest.mark.at_length
 def test_the_log_is_replayed_with_the_rule_and_the_policy_stays_as_it_was(capsys):
     decided("shop", [refund(amount) for amount in range(5, 125)], set())
     assert run_command(["policy", "suggest", "shop", "--json"]) == 0

@@ -11,6 +11,7 @@ from console.gate.checks import Wait
 from console.gate.policy import CheckFacts, read_policy, ruling
 from console.gate.request import Asker
 from storage import tables
+from tests.sweeps import sweep
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 
@@ -20,7 +21,7 @@ def decided_after(person):
     return row.deliverable_ms - row.decided_ms
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("policy", "undo_s", "waits_ms"),
     [
         ("rules: [{tool: pay, then: ask, undo: 0}]", None, 0),

@@ -14,6 +14,7 @@ from console.gate.policy import CheckFacts, read_policy, ruling
 from console.gate.request import Asker
 from console.review.access import get_review_terms
 from storage import tables
+from tests.sweeps import sweep
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 
@@ -54,7 +55,7 @@ def may_decide(url, roles=None, at_ms=None):
     return [name for name, roles in given.items() if terms.refusal("approve", name, {"reviewer", *roles}) is None]
 
 
-@pytest.mark.parametrize(
+@sweep(
     ("who", "owner", "may"),
     [
         ("[group:finance]", "Ada", ["Ada", "Bob"]),
@@ -68,6 +69,7 @@ def may_decide(url, roles=None, at_ms=None):
         ("[group:finance, others]", "", []),
         ("[group:finance, role:admin, others]", "", ["Root A"]),
     ],
+    kept=4,
 )
 def test_rule_says_who_decides(make_gate, url, known, who, owner, may):
     ask(make_gate, who, known, owner)

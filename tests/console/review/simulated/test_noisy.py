@@ -23,6 +23,7 @@ def test_without_noise_it_is_the_oracle(judged_cases):
         assert NOISY.judge(case, Noise()) == ORACLE.judge(case, Noise())
 
 
+@pytest.mark.at_length
 def test_its_errors_come_at_the_stated_rates(judged_cases):
     noise = Noise(false_accept=0.3, false_reject=0.1)
     pairs = [(ORACLE.judge(case, noise).label, NOISY.judge(case, noise).label) for case in judged_cases]

@@ -36,6 +36,7 @@ def test_at_the_end_of_a_chore_its_label_is_whether_it_is_done(cases):
         assert (judged(case).label is Label.ALIGNED) == (outcome is Outcome.SUCCEEDED)
 
 
+@pytest.mark.at_length
 def test_midway_a_wrong_thing_or_treatment_is_misaligned_and_the_right_one_is_not(cases):
     midway = [case for _, case in cases("alfworld", 1, 90) if case.checkpoint.kind is CheckpointKind.ACTION]
     labels = {judged(case).label for case in midway}

@@ -76,6 +76,7 @@ def test_it_never_inspects_more_than_the_budget(shop, order):
     assert simulate.simulate("shop", SimulationPlan(order=order)).inspected == 0
 
 
+@pytest.mark.at_length
 def test_fp_first_spends_the_budget_on_false_alarms(shop):
     shop(budget_cap=5)
     tally = simulate.simulate("shop", SimulationPlan(order="fp-first"))
@@ -88,6 +89,7 @@ def test_binary_feedback_has_no_words(shop):
     assert all(words == "" for _, _, words, _ in decisions())
 
 
+@pytest.mark.at_length
 def test_the_noisy_one_errs_and_takes_its_time(shop):
     shop()
     noise = Noise(false_accept=1.0, false_reject=1.0, seconds_per_item=20)
@@ -126,6 +128,7 @@ def test_the_command_prints_one_json_document_or_a_sentence(shop):
     assert "inspected 0 of 16" in in_words.stdout.replace("\n", " ")
 
 
+@pytest.mark.at_length
 def test_the_order_expected_cost_weighs_what_a_wrong_action_costs(shop):
     shop(budget_cap=5, options=json.dumps({"costs": {"click[Buy Now]": "price"}}))
     with reading() as session:

@@ -11,6 +11,7 @@ from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from tests.serving import free_port, new_agent
+from tests.sweeps import sweep
 
 TOKEN = "a-token-of-24-characters"
 NOBODY = "/checks/" + "0" * 32
@@ -31,7 +32,7 @@ def nobody(shared, api):
         yield client
 
 
-@pytest.mark.parametrize(("method", "path"), PATHS)
+@sweep(("method", "path"), PATHS, kept=2)
 def test_without_a_token_nobody_comes_in_on_this_machine_either(nobody, method, path):
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer"}):
         said = nobody.request(method, path, headers=headers)

@@ -159,6 +159,7 @@ def test_an_approval_of_a_stopped_run_does_not_begin(api, question, decide):
         assert session.exec(of_this).all() == []
 
 
+@pytest.mark.at_length
 def test_all_that_wait_hear_of_the_go_ahead_and_only_one_begins(api, question, decide):
     asked = question()
     check_id = api.post("/checks", json=asked).json()["check_id"]
@@ -172,6 +173,7 @@ def test_all_that_wait_hear_of_the_go_ahead_and_only_one_begins(api, question, d
     assert sorted(begun) == [200] + [409] * 7
 
 
+@pytest.mark.at_length
 def test_an_agent_that_hangs_up_does_not_lose_its_go_ahead(api, question, decide):
     asked = question()
     check_id = api.post("/checks", json=asked).json()["check_id"]

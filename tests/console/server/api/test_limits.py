@@ -18,6 +18,7 @@ def limited(serve):
     return serve(INFERACT_AGENT_WAITING="2", INFERACT_AGENT_RUNS="3")
 
 
+@pytest.mark.at_length
 def test_an_agent_has_so_many_checks_waiting_and_makes_so_many_runs_a_day(limited, question):
     api, asked = limited.client, question(run="first")
     waiting = api.post("/checks", json=asked)

@@ -77,6 +77,7 @@ def shell(command):
     return f'shell({{"command":"{command}"}})'
 
 
+@pytest.mark.at_length
 def test_a_trace_is_a_trajectory_when_its_root_ends_and_late_spans_extend_it(exporter):
     first = exporter.post("/v1/traces", json=request(tool(1, 2, 1, "ls"), service="kettles"))
     assert (first.status_code, first.json()) == (200, {})

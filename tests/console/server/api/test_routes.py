@@ -36,6 +36,7 @@ def test_health_tells_how_long_the_oldest_has_waited_and_the_server_stops_at_onc
     assert "Traceback" not in server.said()
 
 
+@pytest.mark.at_length
 def test_ready_names_what_a_console_still_waits_for(serve):
     server = serve()
     assert server.client.get("/ready").json() == {"ready": True, "problems": []}

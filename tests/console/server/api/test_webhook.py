@@ -12,6 +12,7 @@ from tests.serving import free_port
 SECRET = "not base64 but long enough"
 
 
+@pytest.mark.at_length
 def test_a_decision_is_told_by_the_server_that_asked(serve, question, decide):
     asked = question()
     with receiving() as receiver:

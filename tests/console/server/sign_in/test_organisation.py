@@ -160,6 +160,7 @@ def refused_with(browser, said):
     assert list(browser.cookies) == []
 
 
+@pytest.mark.at_length
 def test_an_answer_that_this_browser_did_not_ask_for_is_refused(browser, server):
     invited("gil@example.org")
     before = last_event()

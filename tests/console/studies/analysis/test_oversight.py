@@ -1,5 +1,7 @@
 """The oversight curve of each condition, from the items alone."""
 
+import pytest
+
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.studies import results
@@ -34,6 +36,7 @@ def test_people_and_simulated_reviewers_are_never_one_curve(tables):
         assert ends.get((condition, trial, who), 0) == used
 
 
+@pytest.mark.at_length
 def test_an_escalation_is_no_inspection(study, walk, rows):
     made = study(budget="10", factors={"detector": ("full-validation",)}, tasks=4, trials=1)
     person = joining.join(made.join_code)

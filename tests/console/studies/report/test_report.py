@@ -91,6 +91,7 @@ def test_every_table_that_has_rows_stands_in_the_report(page, computed):
     assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
+@pytest.mark.at_length
 def test_the_title_of_every_chart_is_a_caption_which_wraps(page, computed):
     titles = {figure.title for each in ANALYSES.values() for figure in figures(each, computed)}
     page = html.unescape(without_plotly(page))
@@ -357,6 +358,7 @@ def test_the_plan_comes_first_in_its_own_words(page, tables):
     assert "score: hidden − shown" in page
 
 
+@pytest.mark.at_length
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):
     stamp = ReportStamp(1_767_268_800_000, "state", fingerprint="then", plan="Fingerprint: now")
     page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, stamp)

@@ -52,6 +52,7 @@ def test_a_folder_without_the_tables_is_refused(tmp_path):
         read(tmp_path)
 
 
+@pytest.mark.at_length
 def test_a_file_of_other_columns_is_refused(read_study, tmp_path):
     write(read_study, tmp_path)
     (tmp_path / "success.csv").write_text("a,b\n1,2\n")

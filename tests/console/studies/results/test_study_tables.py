@@ -10,6 +10,7 @@ from console.studies.results.study_tables import budget, ledger, outcomes, succe
 from console.studies.sessions import joining, lifecycle, simulated, withdrawal
 from storage import tables
 from storage.engine import writing
+from tests.sweeps import sweep
 
 
 def _solved(frame, participant):
@@ -97,7 +98,7 @@ def test_it_tells_openings_pauses_withdrawals_and_changed_settings(study):
     assert (changed["before"], changed["after"], changed["participant"]) == ("2", "7", "P02")
 
 
-@pytest.mark.parametrize("kept", ["remove", "anonymise"])
+@sweep("kept", ["remove", "anonymise"], kept=1)
 def test_a_simulated_reviewer_who_leaves_is_no_person(study, kept):
     study(consent={"text": "Agreed?", "withdrawal": kept}, participants={"human": 1, "oracle": 1}, factors={})
     simulated.simulate("pilot")

@@ -95,6 +95,7 @@ def test_confidence_is_of_ones_own_decisions_on_the_designs_scale_and_asked_agai
     assert following.claim.claimed_ms >= kept.at_ms
 
 
+@pytest.mark.at_length
 def test_simulated_participants_are_asked_nothing(study, rows):
     from console.studies.sessions import simulated
 
@@ -170,6 +171,7 @@ def test_the_time_of_a_closed_page_is_no_decision_time(held):
     assert decided(made, place, began + 20_000 + 5 * MINUTE_MS) == (20_000, 5 * MINUTE_MS)
 
 
+@pytest.mark.at_length
 def test_a_gap_that_began_before_the_item_counts_from_the_item_on(held):
     made, place, began = held
     signals(place, began - MINUTE_MS, began + MINUTE_MS)
@@ -187,6 +189,7 @@ def test_where_nothing_was_heard_yet_the_last_drawn_page_counts(study, walk):
     assert took == pytest.approx(1_000, abs=2_000)
 
 
+@pytest.mark.at_length
 def test_what_is_known_of_closed_pages_goes_with_its_participant(held, rows):
     _, place, began = held
     signals(place, began, began + 5 * MINUTE_MS)

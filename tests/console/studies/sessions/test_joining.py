@@ -98,6 +98,7 @@ def test_what_was_not_asked_is_not_kept(study):
     assert steps.find_position(person.id).participant.answers == '{"it":"a thing"}'
 
 
+@pytest.mark.at_length
 def test_a_design_that_cannot_be_is_refused_before_anything_is_written(study, rows):
     with pytest.raises(BadInput, match=r"checks\.known_"):
         study(checks={"known_good": 400}, factors={})

@@ -48,6 +48,7 @@ def state(study):
         return lifecycle.read_pilot(session, study, lifecycle.design_of(study))
 
 
+@pytest.mark.at_length
 def test_others_join_after_the_pilot_and_its_people_are_left_out(study, walk, rows):
     made = study(**SMALL, pilot={"people": 2, "stop_above": {"minutes": 60, "withdrawn": 0.5}})
     first = joined(made, walk)

@@ -41,6 +41,7 @@ def test_everybody_stands_where_they_are(study, walk, look):
     assert sum(row.stage == "free" for row in rows.values()) == 2
 
 
+@pytest.mark.at_length
 def test_who_is_through_is_finished(study, walk, look):
     made = study(factors={})
     person = joining.join(made.join_code)

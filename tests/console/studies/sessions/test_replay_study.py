@@ -65,6 +65,7 @@ def test_known_items_come_from_the_rest_of_the_log(study, walk, rows, log):
     assert again, "what was rejected comes again"
 
 
+@pytest.mark.at_length
 def test_simulated_reviewers_go_by_the_recorded_labels(study, rows, log):
     study(**REPLAYED, factors={}, participants={"human": 0, "oracle": 1, "noisy": 1, "rules": 1})
     simulated.simulate("pilot")

@@ -85,6 +85,7 @@ def test_practice_is_explained_and_says_what_was_right(study, walk):
     assert (steps.find_position(person.id).kind, steps.find_position(person.id).item) == ("practice", 2)
 
 
+@pytest.mark.at_length
 def test_known_items_are_of_every_kind_and_none_takes_a_review_from_another(study, walk, rows):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
@@ -161,6 +162,7 @@ def test_the_budget_is_never_exceeded_in_any_round(study, walk, rows):
     assert len(decided) == sum(row.used for row in budgets)
 
 
+@pytest.mark.at_length
 def test_a_share_as_budget_is_of_the_rounds_own_trajectories(study, walk, rows):
     made = study(tasks=4, budget="50%", factors={"feedback": ("nl",)})
     walk(joining.join(made.join_code).id)
@@ -254,6 +256,7 @@ def test_arms_stand_in_no_list_of_runs(study, walk):
         assert runs.find(session, "pilot P01 1") is not None
 
 
+@pytest.mark.at_length
 def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
     made = study(checks={"attention": 1}, tasks=9, budget=None, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
@@ -296,6 +299,7 @@ def at_once(step, participant_id):
     )
 
 
+@pytest.mark.at_length
 def test_an_alfworld_round_closes_what_the_budget_left(study, walk, rows):
     made = study(source={"actor": "scripted", "environment": "alfworld"}, tasks=6, budget="1", factors={})
     walk(joining.join(made.join_code).id)
@@ -336,6 +340,7 @@ def test_no_log_is_imported_into_the_runs_of_a_participant(study, walk):
         runs.archive(session, practised.name, now_ms())
 
 
+@pytest.mark.at_length
 def test_known_items_become_final_with_the_others(study, walk, rows, undo):
     made = study(tasks=4, budget=None, checks={"attention": 1, "known_bad": 1}, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
@@ -363,6 +368,7 @@ def test_a_run_that_has_the_name_already_keeps_nobody_from_theirs(study, walk, r
     }
 
 
+@pytest.mark.at_length
 def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
     made = study(factors={"feedback": ("nl", "binary")}, washout_hours=24, participants={"human": 1, "oracle": 1})
     person = joining.join(made.join_code)

@@ -31,6 +31,7 @@ def rounds_of(seed, count=30, draw=True):
     return rounds
 
 
+@pytest.mark.at_length
 def test_under_twenty_seeds_no_draw_tells_and_flags_that_go_with_seeding_are_found():
     told = sorted(p_of_flags(rounds_of(seed)) for seed in range(20))
     assert told[0] * 20 > 0.05, "after Holm"

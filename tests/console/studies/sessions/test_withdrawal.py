@@ -234,6 +234,7 @@ def test_who_has_only_just_come_can_leave(study, walk):
     assert check(database_url()) == []
 
 
+@pytest.mark.at_length
 def test_data_on_legal_hold_is_not_withdrawn(study, walk):
     made = study(consent={"text": "Agreed?", "withdrawal": "remove"}, **WHOLE)
     person = joining.join(made.join_code, outside(made, OUTSIDE))

@@ -22,6 +22,7 @@ from storage.tables import DecisionKind
 from tests import postgres
 from tests.case_files import change_chain, read_chain
 from tests.overseen import decide, queue
+from tests.sweeps import sweep
 from tests.verdicts import a_run, judge
 
 
@@ -115,7 +116,7 @@ def _without_content(copy):
     del copy["contents"][next(iter(copy["contents"]))]
 
 
-@pytest.mark.parametrize("change", [_in_content, _in_link, _removed, _cut, _swapped, _without_content])
+@sweep("change", [_in_content, _in_link, _removed, _cut, _swapped, _without_content], kept=2)
 def test_a_change_of_the_log_in_the_file_is_found_without_the_database(page, change):
     change_chain(page, change)
     assert check_copy(ChainCopy.from_json(read_chain(page)))

@@ -61,6 +61,7 @@ def test_an_empty_run_has_no_figures(data_dir):
         )
 
 
+@pytest.mark.at_length
 def test_success_by_training_is_over_the_seeds(learnt):
     for seed in (0, 1):
         learnt(f"house-{seed}", Training("office", batch=2, iterations=2, pool=4, seed=seed))

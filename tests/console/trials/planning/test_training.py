@@ -56,6 +56,7 @@ def found(name="house"):
         return list(versions.list_versions(session, name))
 
 
+@pytest.mark.at_length
 def test_the_calls_are_three_an_action_then_reflection_and_one_update_a_batch(learn):
     script = model()
     report = learn(script)

@@ -77,6 +77,7 @@ def test_the_wanted_tables_have_printed_figures_beside_measured_ones(data_dir):
     assert list_left_out(cells) == ["Table 6: 12 figures, not run: it needs the scores of a model on separate tasks."]
 
 
+@pytest.mark.at_length
 def test_a_command_writes_a_page_and_a_row_per_figure_and_plays_nothing_twice(data_dir, tmp_path, capsys):
     command = ["paper", "autoplan", "--offline", "--tasks", "6", "--tables", "1", "--out", str(tmp_path)]
     assert run_command(command) == 0

@@ -102,6 +102,7 @@ def test_only_what_the_plan_repeats_is_not_paid_again(endpoint, data_dir, is_rep
     assert spending.estimate_spending(pilot, planned, 2).ranges["requests"].expected == expected
 
 
+@pytest.mark.at_length
 def test_the_range_holds_nine_sums_in_ten():
     draw, held, rounds = Random(5), 0, 2_000
     for _ in range(rounds):

@@ -32,6 +32,7 @@ def table(at):
     return frame.set_index(frame.columns[0])
 
 
+@pytest.mark.at_length
 def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, words, shop):
     at = open_page("detectors")
     page_text = words(at)

@@ -39,6 +39,7 @@ def large():
     return "large"
 
 
+@pytest.mark.at_length
 def test_the_metrics_are_those_of_the_smallest_digests(large):
     found = of_run(large, dashboard.build_dashboard)
     assert (found.figures["rules"]["macro_f1"], found.figures["rules"]["n"]) == (1.0, status.SAMPLED)
@@ -123,6 +124,7 @@ def test_a_run_of_the_size_of_a_sample_is_read_whole(data_dir):
         assert "sample" not in metrics.evaluate(session, run)["rules"]
 
 
+@pytest.mark.at_length
 def test_the_overview_states_its_estimates_and_solves_no_more_tasks_than_there_are(large, open_page, words):
     with writing() as session:
         session.execute(update(tables.Trajectory).values(outcome="succeeded"))

@@ -46,6 +46,7 @@ def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(o
     assert "A limited budget grows by one inspection for each added item." in words(at)
 
 
+@pytest.mark.at_length
 def test_the_certificate_of_a_live_run_stays_after_its_audits_are_turned_off(open_page, words):
     start.start_run("buy", {"webshop": 3}, threshold=1.0)
     batch.set_audits("buy", "100%")
@@ -54,6 +55,7 @@ def test_the_certificate_of_a_live_run_stays_after_its_audits_are_turned_off(ope
     assert "No certificate yet" in words(open_page("runs", run="buy"))
 
 
+@pytest.mark.at_length
 def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_page, words, shop):
     a_run("gold", ["misaligned", "aligned"] * 3)
     judge("gold", "rules", [0.8] * 6)

@@ -52,6 +52,7 @@ def test_without_labels_it_shows_what_is_flagged_and_nothing_else(open_page, wor
     assert "No confusion matrix" in words(at)
 
 
+@pytest.mark.at_length
 def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words):
     a_run("one", [BAD] * 5, carried_over=[4])
     judge("one", "rules", [0.9, 0.1, 0.8, 0.2, 0.9])
@@ -126,6 +127,7 @@ def test_two_detectors_are_compared(open_page, shop):
     assert any("McNemar" in text.value for text in at.text)
 
 
+@pytest.mark.at_length
 def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page, shop, words):
     for name, model in (("inferact-prob@a", "a"), ("inferact-prob@a+b", "a+b")):
         judge(shop, name, [0.9, 0.2] * 20, model=model, requests=2, prompt_tokens=50, cost_usd=0.01)
@@ -137,6 +139,7 @@ def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page
     assert "figures published in the InferAct paper" in words(at)
 
 
+@pytest.mark.at_length
 def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
     unread = lambda score: '{"unparsed":true}' if score == 1 else "{}"  # noqa: E731
     judge(shop, "direct", [1.0, 1.0, 0.9, 0.1] * 10, parameters=unread, model="m", requests=1)

@@ -1,5 +1,7 @@
 """The Export page: a sentence for each kind, a file for each format."""
 
+import pytest
+
 from console import runs
 from console.auth.audit_log import By, Door, acting
 from console.runs import export
@@ -56,6 +58,7 @@ def test_the_audit_of_an_empty_console_says_so(open_page, words):
     assert "No events yet" in words(open_page("export"))
 
 
+@pytest.mark.at_length
 def test_a_form_of_a_page_is_recorded_under_whoever_is_signed_in(open_page, words, kettles):
     at = open_page("runs")
     at.text_input(key="budget").set_value("4")

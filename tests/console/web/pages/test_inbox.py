@@ -138,6 +138,7 @@ def test_a_filter_that_the_address_names_wrongly_is_not_counted(open_page, kettl
         assert label in [one.proto.popover.label for one in at.get("popover")]
 
 
+@pytest.mark.at_length
 def test_items_of_a_stopped_run_are_not_offered_and_the_pages_say_so(open_page, words, kettles):
     review = open_page("review", role="reviewer")
     with writing() as session:
@@ -214,6 +215,7 @@ def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
         assert "ia-task" in words(at)
 
 
+@pytest.mark.at_length
 def test_several_items_are_assigned_at_once_and_undone(open_page, words, kettles):
     signed_in("Ben", "reviewer")
     at = open_page("inbox", run="kettles")

@@ -98,6 +98,7 @@ def test_a_test_that_fails_says_why(hook, open_page, words):
     assert "The test was not delivered. The receiver answered 503, an error of its own." in words(at)
 
 
+@pytest.mark.at_length
 def test_two_channels_of_one_host_have_different_marks_and_each_shows_its_own_secret(hook, open_page, words):
     at = add(open_page("notices", role="reviewer"), f"{hook.url}/first")
     at = add(at, f"{hook.url}/second")

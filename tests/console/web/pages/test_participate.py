@@ -442,6 +442,7 @@ def test_a_participants_cookie_is_signed():
     assert secret_of("secret") is None
 
 
+@pytest.mark.at_length
 def test_a_study_with_practice_and_checks_looks_the_same_for_every_item(visit, words, study):
     made = study(checks={"attention": 1, "known_good": 1, "known_bad": 1})
     _, state = at_work(made)
@@ -556,6 +557,7 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
 
 
+@pytest.mark.at_length
 def test_a_participant_with_text_feedback_marks_no_steps(study, visit, open_page, kettles):
     _person, state = at_work(study(consent={"text": ""}))
     at = visit(state)

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from console.auth import agents, invitations, people, sessions
 from console.auth.invitations import read_invitation
 from console.auth.people import Role, roles_of
@@ -11,6 +9,7 @@ from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from tests.signing_in import invitation, signed_in
+from tests.sweeps import sweep
 
 
 def press(at, label):
@@ -44,7 +43,7 @@ def person(name):
         return None if found is None else (found.roles, found.disabled_ms is not None)
 
 
-@pytest.mark.parametrize("role", ["researcher", "admin"])
+@sweep("role", ["researcher", "admin"], kept=1)
 def test_an_invitation_is_a_link_that_is_shown_once(open_page, words, role):
     at = send_invitation(open_page("people", role=role), "Rae")
     token = secret(at).partition("key=")[2]
@@ -66,7 +65,7 @@ def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_pa
     assert person("Rosa") == ("admin,reviewer", False)
 
 
-@pytest.mark.parametrize(("role", "name"), [("researcher", "Sam"), ("admin", "Rosa")])
+@sweep(("role", "name"), [("researcher", "Sam"), ("admin", "Rosa")], kept=1)
 def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
     token = signed_in(name, "reviewer" if role == "researcher" else "admin")
     at = take_out(open_page("people", role=role), "person", name)

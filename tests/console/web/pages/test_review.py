@@ -87,6 +87,7 @@ def test_an_edit_that_cannot_be_run_is_refused_in_place_and_kept(desk, words, ed
     assert answers() == []
 
 
+@pytest.mark.at_length
 def test_another_tool_needs_a_second_press(desk, words):
     at = desk()
     other = 'drop_database({"name":"all"})'
@@ -186,6 +187,7 @@ def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
     assert answers() == []
 
 
+@pytest.mark.at_length
 def test_an_edit_is_drafted_on_the_server(desk, open_page):
     at = desk()
     at = at.button(key="edit-1").click().run()

@@ -64,6 +64,7 @@ def test_an_archive_is_judged_and_its_words_promise_nothing(open_page, kettles, 
     assert f"Item {item}: Marked as incorrect." in words(at)
 
 
+@pytest.mark.at_length
 def test_a_stuck_trial_is_not_told_what_a_wrong_action_would_be(open_page, kettles, words):
     at = open_page("review", role="reviewer")
     while "agent halted" not in words(at):
@@ -113,6 +114,7 @@ def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
     assert "Next trial" in words(at)
 
 
+@pytest.mark.at_length
 def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, shop, words):
     at = reject(open_page("review", role="reviewer"))
     assert not [button for button in at.button if button.key == "try-again"]

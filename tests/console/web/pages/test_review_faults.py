@@ -10,6 +10,7 @@ from sqlmodel import select
 from console.database import database_url, reading
 from storage import tables
 from storage.engine import Durability, borrow, engine, give_back
+from tests.sweeps import sweep
 
 WORDS = "ask which kettle was meant"
 
@@ -48,7 +49,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("sentence", LIMITS)
+@sweep("sentence", LIMITS, kept=1)
 def test_a_fault_is_said_and_the_same_answer_is_taken_once_it_is_over(reviewing, words, sentence):
     fault, cure = LIMITS[sentence]
     # More than the pages of the file have room for.

@@ -107,6 +107,7 @@ def test_an_address_that_the_browser_sends_late_does_not_reopen_the_decided_item
     assert is_decided(at)
 
 
+@pytest.mark.at_length
 def test_an_address_that_is_two_decisions_late_does_not_reopen_the_decided_item(open_page, kettles):
     at = open_page("review", run=kettles, role="reviewer")
     first, second = approve(at), item_of(at)
@@ -145,6 +146,7 @@ def test_an_escalated_item_whose_agent_gave_up_is_not_said_to_wait(open_page, da
     assert "has not received" not in words(at)
 
 
+@pytest.mark.at_length
 def test_a_decided_action_of_an_agent_shows_what_became_of_it(open_page, data_dir, words):
     ask("support", 1)
     at = open_page("review", role="reviewer")
@@ -309,6 +311,7 @@ def test_an_address_opens_its_item_although_an_agent_waits(open_page, kettles):
     assert claimed == [wanted]
 
 
+@pytest.mark.at_length
 def test_my_reviews_opens_on_the_run_of_the_latest_decision_unless_the_address_names_one(open_page, kettles):
     assert open_page("answers").session_state["run"] == "kettles"
     ask("support", 1)

@@ -125,6 +125,7 @@ def test_critical_patterns_are_saved(open_page, words, kettles):
         assert runs.patterns(runs.get(session, "kettles")) == ["click[Buy Now]", "click[Pay*"]
 
 
+@pytest.mark.at_length
 def test_a_replay_starts_and_goes_on(open_page, words, kettles, status):
     at = open_page("runs")
     at.text_input(key="replay_budget").input("2")
@@ -136,6 +137,7 @@ def test_a_replay_starts_and_goes_on(open_page, words, kettles, status):
     assert "0 decisions delivered" in words(at)
 
 
+@pytest.mark.at_length
 def test_a_decision_that_can_still_be_taken_back_is_spoken_of(open_page, words, kettles):
     at = open_page("runs")
     click(at, "Start replay")
@@ -292,6 +294,7 @@ def test_a_pattern_that_could_not_be_applied_to_a_call_is_named(open_page, words
     assert "look.at" not in said.partition("Could not apply")[2].partition(":")[0]
 
 
+@pytest.mark.at_length
 def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, status):
     at = open_page("runs")
     log = Trajectory("a", "generic", "pay", (Step("", 'get_bill({"id":1})', "9"), Step("", 'pay_bill({"id":1})', "ok")))
@@ -331,6 +334,7 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     assert "Deleted pots: 6 trajectories, 4 items, 0 decisions, 5 verdicts." in words(at)
 
 
+@pytest.mark.at_length
 def test_agents_are_stopped_and_may_continue(open_page, words):
     gate = Gate("bot", "full-validation", undo_s=0)
     waiting = gate.ask("Refund order 1.", [], "refund(1)")

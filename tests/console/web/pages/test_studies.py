@@ -92,6 +92,7 @@ def test_a_wrong_field_is_told_where_it_stands(new_study, words):
     assert not [button for button in at.button if button.label == "Create study"]
 
 
+@pytest.mark.at_length
 def test_a_name_that_is_taken_is_refused(new_study, words):
     click(new_study(), "Create study")
     at = new_study()
@@ -99,6 +100,7 @@ def test_a_name_that_is_taken_is_refused(new_study, words):
     assert "There is already a study named" in words(at)
 
 
+@pytest.mark.at_length
 def test_yaml_put_into_the_form_comes_out_the_same(new_study):
     at = new_study()
     given = yaml.safe_load(example()) | {
@@ -160,6 +162,7 @@ def test_conditions_that_are_spelt_out_begin_with_those_that_the_factors_made(ne
     ]
 
 
+@pytest.mark.at_length
 def test_putting_nothing_into_the_form_says_what_to_do(new_study, words):
     at = new_study()
     at.session_state["design_tab"] = "YAML"

@@ -9,6 +9,7 @@ from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.console.trials.worlds import office
+from tests.sweeps import sweep
 
 FOUND = ["send 2", "**note** `x`", "pay({})"]
 
@@ -71,7 +72,7 @@ def test_another_tool_is_taken_too_since_it_was_offered_by_name(held, review):
     assert decided() == [("edit", "pay({})")]
 
 
-@pytest.mark.parametrize("remedies", ["send 2", ["send 1", 7, "", None]])
+@sweep("remedies", ["send 2", ["send 1", 7, "", None]], kept=1)
 def test_without_any_nothing_is_said_of_them(held, review, remedies):
     held(remedies)
     at = review()

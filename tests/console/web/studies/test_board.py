@@ -92,6 +92,7 @@ def test_a_study_without_places_for_people_invites_no_one(open_page, words):
     assert "eople can" not in words(at) + said(at)
 
 
+@pytest.mark.at_length
 def test_a_dry_run_takes_the_places_of_people_and_the_link(desk, small):
     lifecycle.open_study("small")
     simulated.simulate("small", all_places=True)

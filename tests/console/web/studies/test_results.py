@@ -128,6 +128,7 @@ def test_every_part_says_something_and_offers_its_tables(part, words, name):
     assert at.get("download_button")
 
 
+@pytest.mark.at_length
 def test_a_table_shows_the_chosen_reviewers_of_its_analysis(part):
     at = part("pace")
     whole = computations()["pace"](frames())

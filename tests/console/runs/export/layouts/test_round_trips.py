@@ -15,9 +15,10 @@ from console.runs.importers.parts.json_records import Record
 from tests.benchmarks.round_trips import try_log
 from tests.console.runs.importers.samples import SAMPLES
 from tests.logs import purchase, stuck, write_log
+from tests.sweeps import sweep
 
 
-@pytest.mark.parametrize("name", ["jsonl", "claude-code", "swe-agent", "tau-bench", "openhands", "inspect", "bfcl"])
+@sweep("name", ["jsonl", "claude-code", "swe-agent", "tau-bench", "openhands", "inspect", "bfcl"])
 def test_an_export_is_imported_as_the_same_trajectories_but_for_pictures(name, tmp_path, data_dir):
     tried = dict(try_log(f"sample {name}", SAMPLES[name].content, tmp_path))
     assert tried.keys() >= {"trajectories", "openai-messages", "otlp"}
