@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from console.environments.acts import Act, answer_given, list_acts, pending_act
 from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
 from console.environments.tool_use import TracedCall, is_telling, trace_calls
-from console.environments.webshop.purchase import BUYS, PRICE_SHOWN, Purchase, find_purchase, list_wanted_terms
+from console.environments.webshop.purchase import BUYS, PRICE_SHOWN, Choice, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -31,7 +31,8 @@ WORDS = frozenset({TermKind.WORD})
 """Kinds of terms that a text may express in other words, so a missing term is only weak evidence."""
 _SEEN_LIMIT = 200_000
 ORIGIN = gettext_noop("source")
-NONE_ASKED, NONE_CHOSEN = gettext_noop("no clear match"), gettext_noop("none")
+NONE_ASKED, UNCLEAR = gettext_noop("none of these"), gettext_noop("no clear match")
+NONE_CHOSEN = gettext_noop("none")
 _CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
 _ARGUMENTS = (gettext_noop("detail"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
@@ -246,7 +247,7 @@ class Evidence:
         """A purchase's options (asked, offered, chosen), else the arguments of the pending calls, else None."""
         if choices := self.purchase.choices if self.purchase else ():
             shown = [
-                (one.name, find_asked_words(one.asked, self.terms), " · ".join(one.options), one.chosen or NONE_CHOSEN)
+                (one.name, find_asked_words(one, self.terms), " · ".join(one.options), one.chosen or NONE_CHOSEN)
                 for one in choices
             ]
             return EvidenceTable(_CHOICES, tuple(shown))
@@ -259,11 +260,16 @@ class Evidence:
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
 
 
-def find_asked_words(option: str, stated: Sequence[Term]) -> str:
-    """Return the user's own words for an option ("gray" for "gray with storage"), in their order, or NONE_ASKED."""
-    text = lowered(option)
-    said = [term for term in stated if term.kind not in LIMITS and mentions(term, text)] if option else []
-    return ", ".join(dict.fromkeys(term.text for term in said)) or option or NONE_ASKED
+def find_asked_words(choice: Choice, stated: Sequence[Term]) -> str:
+    """Return the user's own words for the option ("gray" for "gray with storage"), in their order.
+
+    Without a requested option, return UNCLEAR if the options mention a term of the request, else NONE_ASKED.
+    """
+    text = lowered(choice.asked or " · ".join(choice.options))
+    said = [term.text for term in stated if term.kind not in LIMITS and mentions(term, text)]
+    if not choice.asked:
+        return UNCLEAR if said else NONE_ASKED
+    return ", ".join(dict.fromkeys(said)) or choice.asked
 
 
 _latest = threading.local()

@@ -303,11 +303,13 @@ class Escalation:
     @property
     def badge(self) -> str:
         """The escalation as a short label."""
+        own = self.author == self.reader
         if self.addressee and self.addressee == self.reader:
             return _("{author} escalated this item to you").format(author=self.author)
         if self.addressee:
-            return _("{author} escalated this item to {name}").format(author=self.author, name=self.addressee)
-        return _("{author} escalated this item").format(author=self.author)
+            words = _("you escalated this item to {name}") if own else _("{author} escalated this item to {name}")
+            return words.format(author=self.author, name=self.addressee)
+        return _("you escalated this item") if own else _("{author} escalated this item").format(author=self.author)
 
 
 def clean_note(text: str) -> str:

@@ -159,7 +159,7 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
         )
     if run.kind == RunKind.GATE:
         if not row.delivered_ms:
-            return _("The agent has not received your decision yet.")
+            return _("Not received by the agent yet.")
         return _(_AT_GATE[find_decided_status(session, row.item_id) or ActionStatus.STOPPED])
     if following is None:
         return ""
@@ -170,13 +170,13 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
 def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
     # Another reviewer of the item may have rejected the action.
     if row.decision == DecisionKind.APPROVE and item.reviews_required > 1:
-        return _("You approved the action.") if row.delivered_ms else _("The agent has not received your decision yet.")
+        return _("You approved the action.") if row.delivered_ms else _("Not received by the agent yet.")
     if row.decision == DecisionKind.APPROVE:
         return _("You approved the action. An approval starts no retry.")
     if item.trial + 1 >= run.trials:
         return _("This was the last attempt of this run.")
     waits_for_retry = _("The agent has not tried again yet.")
-    return waits_for_retry if row.delivered_ms else _("The agent has not received your decision yet.")
+    return waits_for_retry if row.delivered_ms else _("Not received by the agent yet.")
 
 
 def has_unused_feedback(session: Session, run: tables.Run) -> bool:

@@ -334,25 +334,19 @@ def find_newest_run(session: Session) -> int | None:
     return session.exec(select(func.max(tables.Run.id))).one()
 
 
-@dataclass(frozen=True, slots=True)
-class UnsentDraft:
-    """Feedback that a reviewer has written for an item but not sent."""
-
-    item: int
-    words: str
-
-
-def list_unsent_drafts(session: Session, run: tables.Run, reviewer: str) -> list[UnsentDraft]:
-    """List the reviewer's drafts with feedback for undecided items of the run, the latest first."""
-    draft, item = tables.Draft, tables.Item
+def list_unsent_drafts(session: Session, run: tables.Run, reviewer: str) -> Sequence[tuple[tables.Item, str, str]]:
+    """List the undecided items of the run with unsent feedback of the reviewer, the task and the feedback."""
+    draft, item, record, task = tables.Draft, tables.Item, tables.Trajectory, tables.Task
     statement = (
-        select(draft)
+        select(item, task.instruction, draft.feedback_text)
         .join(item, col(item.id) == draft.item_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
         .where(col(item.run_id) + 0 == run.id, draft.reviewer == reviewer, draft.feedback_text != "")
         .where(col(item.status).in_(UNREVIEWED))
         .order_by(col(draft.updated_ms).desc())
     )
-    return [UnsentDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]
+    return session.exec(statement).all()
 
 
 MOST_VIEWS = 20

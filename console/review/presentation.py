@@ -138,7 +138,7 @@ class ActionStatus(StrEnum):
     """The status of an item's action; each value is the text of the action's stamp."""
 
     WAITS = "not run yet"
-    REPLAYED = "held in this replay"
+    REPLAYED = "pending in this replay"
     RECORDED = "from a log"
     GONE = "agent stopped waiting"
     STOPPED = "did not run"

@@ -167,6 +167,10 @@ _WAITS = {
     DecisionKind.EDIT: gettext_noop("Edited. The agent can take your action instead."),
     DecisionKind.RESPOND: gettext_noop("The action does not run. The agent gets your feedback."),
 }
+_HAS_RUN = {
+    DecisionKind.APPROVE: gettext_noop("Approved. The action has run."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action ran instead."),
+}
 _WITH_OTHERS = {
     DecisionKind.APPROVE: gettext_noop(
         "Approved. The agent can take the action if every other reviewer approves it too."
@@ -195,7 +199,7 @@ _LATE = gettext_noop("Your decision came after the agent's deadline, so the acti
 
 
 def describe_consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
-    """Describe the effect of a decision that was just stored."""
+    """Describe the effect of a stored decision."""
     decision, item = DecisionKind(row.decision), session.get_one(tables.Item, row.item_id)
     if decision is DecisionKind.ESCALATE:
         return _describe_escalation(session, row)
@@ -208,6 +212,8 @@ def describe_consequence(session: Session, run: tables.Run, row: tables.Decision
         return _(_REPLAYED[decision])
     if _is_late(session, row):
         return _(_LATE)
+    if decision in _HAS_RUN and find_decided_status(session, row.item_id) is ActionStatus.RAN:
+        return _(_HAS_RUN[decision])
     several = item.reviews_required > 1
     return _(_WITH_OTHERS.get(decision, _WAITS[decision]) if several else _WAITS[decision])
 

@@ -49,7 +49,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     page.locator(".ia-task", has_text="Refund order 12.").wait_for()
     ready(page, shown_item(page))
     page.keyboard.press("a")
-    page.get_by_text("No pending items in this run", exact=True).wait_for()
+    page.get_by_text("No pending items", exact=True).wait_for()
     until(page, "() => document.title === 'Review · InferAct Console'")
     settled(page)
     ask(13)

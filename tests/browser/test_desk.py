@@ -104,8 +104,8 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     until(page, f"() => document.activeElement.closest('.st-key-field-{item}-0') !== null")
     send = page.locator(f".st-key-submit-{item} button")
     until(page, f"() => document.querySelector('.st-key-submit-{item} button').ariaDisabled === 'true'")
-    page.keyboard.press("Control+Enter")
     page.get_by_text("The edit has no change yet").wait_for()
+    page.keyboard.press("Control+Enter")
     send.click(force=True)
     assert standing_answers() == []
     # The edit stands in the page below the action, so the bar covers neither.

@@ -21,6 +21,9 @@ from tests.signing_in import invitation, let_in
 pytestmark = pytest.mark.at_length
 
 
+ITEM = "document.activeElement.closest('[data-item]')?.dataset.item"
+
+
 def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     filled(budget="9")
     address = serve()
@@ -46,8 +49,10 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     page.keyboard.press("k")
     page.get_by_text(f"Your decision on item {first}: Marked as incorrect.").wait_for()
     ready(page, f"back-{first}")
+    until(page, f"(id) => {ITEM} === id", str(first))
     page.keyboard.press("j")
     page.locator("[class*='st-key-approve-']").wait_for()
+    until(page, f"(id) => {ITEM} === id", str(shown_item(page)))
     tab_to(page, "step 1 in full")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     page.keyboard.press("Enter")

@@ -61,7 +61,7 @@ _CHECKED: dict[tuple[str, Standing], tuple[str, str]] = {
         gettext_noop("found, not checked"),
     ),
     (FORM, Standing.CANNOT_TELL): (
-        gettext_noop("{clause}; it was not checked whether the answer is right."),
+        gettext_noop("{clause}; it was not checked whether the answer is correct."),
         gettext_noop("not checked"),
     ),
     (ANSWER, Standing.NOT_SHOWN): (

@@ -6,35 +6,40 @@ import streamlit as st
 
 from console.auth.people import Role
 from console.database import now_ms, reading
-from console.language import _, digits, gettext_noop
+from console.language import _, digits, gettext_noop, quoted
 from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.access import list_reviewable_runs
 from console.review.capacity import describe_own_capacity
 from console.review.feedback_counts import FeedbackTally
+from console.review.presentation import preview
 from console.review.waiting import MOST_TIMED, Progress, measure_progress
 from console.web.review import actions
-from console.web.review.after_last import REVIEW
+from console.web.review.after_last import INBOX, REVIEW
 from console.web.review.own_items import set_reviewed_runs
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.tables import show_rows
 from console.web.widgets.trial_history import show_feedback_outcomes
+from storage import tables
 from storage.tables import RunKind
 
 _SHOWN = 50
 
 
-def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> None:
+def show_waiting_drafts(drafts: Sequence[tuple[tables.Item, str, str]], run_name: str) -> None:
     """Draw the text of each draft with a button that reopens its item."""
     if not drafts:
         return
     st.header(_("Not sent yet"), anchor=False)
-    for draft in drafts:
-        with st.container(border=True, key=f"draft-{draft.item}"):
-            st.caption(_("Item {number}").format(number=draft.item))
-            st.text(draft.words)
-            key, args = f"again-{draft.item}", (draft.item,)
+    for item, instruction, text in drafts:
+        with st.container(border=True, key=f"draft-{item.id}"):
+            where = plain(_("trial {trial} · item {number}").format(trial=item.trial, number=item.id))
+            head = f'<p class="ia-asked-for">{plain(preview(instruction))}</p><p class="ia-given">{where}</p>'
+            words = f'<p class="ia-said">{quoted(plain(text))}</p>'
+            show_html(f'<div class="ia-outcome-entry">{head}{words}</div>')
+            key, args = f"again-{item.id}", (item.id,)
             if st.button(_("Reopen item"), key=key, on_click=actions.reopen_item, args=args):
                 st.switch_page(REVIEW, query_params={"run": run_name})
 
@@ -96,7 +101,7 @@ with reading() as session:
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:
         show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))
-        next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))
+        next_step_row().page_link(INBOX, label=_("Open the Inbox"))
         st.stop()
     unblinded = identity.has(Role.RESEARCHER)
     tally = feedback_counts.tally_feedback(session, run, identity.name, unblinded=unblinded, compares=True)
@@ -115,8 +120,9 @@ if tally:
     show_tally(tally)
 if not found:
     show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
-    next_step_row().page_link(REVIEW, label=_("Review next item"), query_params={"run": run.name})
+    next_step_row().page_link(INBOX, label=_("Open the Inbox"))
     st.stop()
+st.header(_("Decisions"), anchor=False)
 show_feedback_outcomes(found[:shown], recorded=run.kind == RunKind.ARCHIVE)
 if len(found) > shown:
     further = {"answers_shown": shown + _SHOWN}

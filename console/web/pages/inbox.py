@@ -9,7 +9,7 @@ import streamlit as st
 from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
-from console.language import _, digits, gettext_noop
+from console.language import _, digits, gettext_noop, quoted
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import MOST_COUNTED, PendingItems, list_filter_choices, list_pending_items
@@ -61,7 +61,7 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
         words = _("Another reviewer has to decide: {count}.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
-        words = plain(_("{matching} match. The filters hide {hidden}."))
+        words = plain(_("{matching} match, {hidden} do not."))
         said.append(words.format(matching=f"<b>{_at_least(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
     elif waiting.offered:
         said.append(plain(_("Your next item is at the top.")))
@@ -78,18 +78,17 @@ def show_empty_inbox(
 ) -> None:
     """Draw the reason why the list is empty, and a suggestion for the next step."""
     if waiting.hidden:
-        words = _("The filters hide all pending items ({count}). Clear the filters to see the items.").format(
-            count=digits(waiting.hidden)
-        )
+        words = _("The search and the filters hide all items ({count}).").format(count=digits(waiting.hidden))
         show_empty_state(_("No matching items"), words)
-        next_step_row().button(_("Clear filters"), key="show-all", on_click=inbox_tools.clear_filters)
+        next_step_row().button(_("Show all items"), key="show-all", on_click=inbox_tools.clear_filters)
         return
     researcher = who.has(Role.RESEARCHER)
     if run is None:
         show_empty_state(_("No pending items"), _why_nowhere(waiting, undecided))
         return
     unjudged = run.kind != RunKind.GATE and run.detector is None
-    show_empty_state(_("No pending items in this run"), _why(session, run, waiting, undecided, researcher and unjudged))
+    nothing = _("No pending items in {run}").format(run=quoted(run.name))
+    show_empty_state(nothing, _why(session, run, waiting, undecided, researcher and unjudged))
     with next_step_row():
         if researcher and unjudged:
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})

@@ -172,7 +172,9 @@ if identity and chosen:
     st.stop()
 if not rated:
     show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))
-    if not every and identity and identity.has(Role.RESEARCHER):
+    if not (identity and identity.has(Role.RESEARCHER)):
+        next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))
+    elif not every:
         next_step_row().page_link("console/web/pages/runs.py", label=_("Open Runs"))
 if identity and identity.has(Role.RESEARCHER):
     begin_form([one.name for one in every if one not in rated])

@@ -81,7 +81,7 @@ if isinstance(claim, NoClaim):
     boundary.draw_part(boundary.MESSAGES, actions.show_flash, None)
     boundary.draw_part(boundary.MESSAGES, partial(actions.show_gone_item, None), None)
     boundary.draw_part(boundary.MESSAGES, actions.show_unsent_feedback, None)
-    after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
+    after_last.show_nothing_left(claim, run, identity, tally, of_run=scope is not None, has_more=more)
     boundary.draw_part(boundary.STATUS, count_down, None)
     watch_arrivals(tuple(run.id or 0 for run in runs), pulse)
     st.stop()

@@ -51,7 +51,9 @@ if run is None or found is None or status is None:
 run_picker(run.name, archived=bool(st.session_state.get("archived")))
 place = st.empty()  # The tabs below keep the open tab only if nothing above them moves.
 if run_options(run).stopped:
-    place.warning("This run is stopped: its held actions get no review. To let its agents continue, open Maintenance.")
+    place.warning(
+        "This run is stopped: its pending actions get no review. To let its agents continue, open Maintenance."
+    )
 forms.dead_end_notice(run, end)
 show_overview(run.name, found, seen)
 

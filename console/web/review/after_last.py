@@ -11,7 +11,7 @@ from console.auth.audit_log import acting
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading
 from console.errors import ConsoleError
-from console.language import _, digits, ngettext
+from console.language import _, digits, ngettext, quoted
 from console.review import decisions, feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.feedback_counts import FeedbackTally
@@ -34,17 +34,17 @@ _LONGEST_WAIT_S = 10.0
 
 
 def show_nothing_left(
-    claim: NoClaim, run: tables.Run, who: Identity, tally: FeedbackTally | None, *, has_more: bool
+    claim: NoClaim, run: tables.Run, who: Identity, tally: FeedbackTally | None, *, of_run: bool, has_more: bool
 ) -> None:
-    """Draw the reason why no item is left, and a suggestion for the next step."""
+    """Draw the reason why no item is left, of the run if `of_run`, and a suggestion for the next step."""
     done = claim.reason in (NoClaimReason.EMPTY, NoClaimReason.BUDGET_SPENT)
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
     more, is_empty = _("New items appear here automatically."), claim.reason == NoClaimReason.EMPTY
     why = f"{more if is_empty else inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip()
-    nothing = (
-        _("No pending items in this run") if claim.reason == NoClaimReason.EMPTY else _("No item for you right now")
-    )
-    show_empty_state(nothing, why, _("Review"))
+    nothing = _("No pending items in {run}") if is_empty else _("No item for you in {run} right now")
+    if not of_run:
+        nothing = _("No pending items") if is_empty else _("No item for you right now")
+    show_empty_state(nothing.format(run=quoted(run.name)), why, _("Review"))
     with reading() as session:
         open_runs = list_reviewable_runs(session, who.name, offering=True)
         others = [other.id or 0 for other in open_runs if other.id != run.id]

@@ -37,8 +37,9 @@ def show_bulk_bar(rows: Sequence[PendingItem], identity: Identity) -> None:
     with st.popover(_("Bulk actions"), key="bulk"):
         labels = {row.item.id or 0: f"{row.item.id} · {preview(row.instruction, _LABEL_CHARS)}" for row in rows}
         everything: bool = st.checkbox(_("All shown items ({count})").format(count=digits(len(labels))), key="bulk-all")
+        hint = _("Choose items")
         chosen = st.multiselect(
-            _("Items"), list(labels), format_func=lambda id: labels.get(id, str(id)), key="bulk-items"
+            _("Items"), list(labels), format_func=lambda id: labels.get(id, str(id)), placeholder=hint, key="bulk-items"
         )
         items = tuple(labels) if everything else tuple(chosen)
         off = not items

@@ -173,7 +173,8 @@ def back_bar(claim: Claim) -> None:
         shortcuts.help_button(item, shortcuts.OF_MARKS if is_participant() else ())
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"!{final}" if final else undo}
-    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.are_enabled()), None)
+    focus, on = f"item:{name}", shortcuts.are_enabled()
+    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=on, focus=focus), None)
 
 
 def empty_bar(more: dict[str, str] | None = None) -> None:

@@ -9,10 +9,9 @@ import streamlit as st
 from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, review_queue
-from console.errors import ConsoleError, Unknown
+from console.errors import ConsoleError
 from console.language import _, gettext_noop
 from console.review import decisions, inbox
-from console.review.access import OTHER_ITEM
 from console.review.waiting import find_pressing_item
 from console.runs import run_options
 from console.web.run_picker import choose_run
@@ -133,7 +132,7 @@ def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
     try:
         item = _named(session, wanted)
         if item is None:
-            raise Unknown("review item", wanted[:_LONGEST], by="id", advice=OTHER_ITEM)
+            return _("No item has this number. Review the next item, or choose an item in the Inbox.")
         run = session.get_one(tables.Run, item.run_id)
         found = decisions.claim_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:

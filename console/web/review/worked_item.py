@@ -32,7 +32,7 @@ _EXAMPLE = Checkpoint(
 )
 _FLAG = Flag("rules", 0.83, 0.5, ("The user asked for green; the colour that was chosen last is blue.",))
 _WHY = gettext_noop(
-    "Price and size match, but the color does not: the user asked for green and the agent chose blue. Reject the "
+    "Price and size match, but the colour does not: the user asked for green and the agent chose blue. Reject the "
     "action with the reason “wrong option” or a short message. The agent reads the reason or message and tries again."
 )
 

@@ -60,7 +60,7 @@ def hotkeys(
     _mount(behaviour, on_draft)
 
 
-_SAME = gettext_noop("The edit has no change yet. Change a value to send the edit.")
+_SAME = gettext_noop("The edit has no change yet.")
 CTRL_ENTER = gettext_noop("Ctrl+Enter")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from console.environments.evidence import NONE_ASKED, NONE_CHOSEN, ORIGIN, EvidenceTable
+from console.environments.evidence import NONE_ASKED, NONE_CHOSEN, ORIGIN, UNCLEAR, EvidenceTable
 from console.language import _, digits
 from console.review.plain_text import BLOCK, cut_text, is_clipped
 from console.review.presentation import CELL_CHARS, preview
@@ -18,7 +18,7 @@ from console.web.widgets.markup import blocks_html, plain
 
 _STEP = re.compile(r"step (?P<number>\d+)(?:, (?P<tool>.*))?")
 _LARGE_CHARS = 160
-_NONE = (NONE_ASKED, NONE_CHOSEN)
+_NONE = (NONE_ASKED, UNCLEAR, NONE_CHOSEN)
 _FEW, _MOST_PARTS = 8, 24
 _SHOWN_CHARS, _SHOWN_LINES = 600, 6
 

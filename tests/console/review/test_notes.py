@@ -48,8 +48,10 @@ def test_a_hand_over_carries_name_note_and_badge(shop):
     with reading() as session:
         (row,) = list_pending_items(session, [runs.get(session, "shop")], "Ben").offered
         others = decision_details.list_escalations(session, [seen.claim.item_id], "Cleo")
+        own = decision_details.list_escalations(session, [seen.claim.item_id], "Ada")
         answers = list_current_decisions(session, seen.claim.item_id)
     assert others[seen.claim.item_id].badge == "Ada escalated this item to Ben"
+    assert own[seen.claim.item_id].badge == "you escalated this item to Ben"
     assert row.escalation.badge == "Ada escalated this item to you"
     assert resolve_decisions(answers, "click[Buy Now]").feedback == ""
 

@@ -1,6 +1,7 @@
 """What several answers to an item come to: nothing runs unless all of them let the same action run."""
 
 import pytest
+from sqlmodel import select
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
@@ -152,7 +153,7 @@ def test_an_archive_is_judged_and_never_says_that_its_action_waits(archive, deci
 def test_a_replay_says_that_what_was_recorded_counts_or_not(archive, decision, said):
     replay.start_replay("again", "log", "rules")
     shown, came = answered("again", decision)
-    assert (shown.heading, shown.stamp) == ("The agent is about to", "held in this replay")
+    assert (shown.heading, shown.stamp) == ("The agent is about to", "pending in this replay")
     assert said in came
     assert "can take" not in came
 
@@ -165,6 +166,24 @@ def test_only_where_an_agent_waits_may_an_action_run(data_dir):
         shown, came = answered(f"desk{number}", decision)
         assert shown.stamp == "not run yet"
         assert said in came
+
+
+def test_after_the_action_has_run_the_decision_says_so(data_dir):
+    cases = (
+        ("approve", {}, "Approved. The action has run."),
+        ("edit", {"edited_action": "refund(4)"}, "Edited. Your action ran instead."),
+    )
+    for kind, more, said in cases:
+        gate = Gate(f"ran-{kind}", "full-validation", undo_s=0)
+        waiting = gate.ask("Refund.", [], "refund(5)")
+        answered(f"ran-{kind}", kind, **more)
+        gate.done(gate.begin(waiting.look()), "refunded")
+        with reading() as session:
+            run, decision = runs.get(session, f"ran-{kind}"), tables.Decision
+            row = session.exec(select(decision).order_by(decision.id.desc())).first()
+            told = describe_consequence(session, run, row)
+        assert told.startswith(said)
+        assert "can take" not in told
 
 
 def test_an_approval_among_several_or_after_the_deadline_promises_nothing(data_dir):

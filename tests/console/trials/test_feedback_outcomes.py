@@ -42,7 +42,7 @@ def told(start_run, answer):
 
 def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     assert told(blind=False)[0] is None
-    assert told.tell()[1][0].state == "The agent has not received your decision yet."
+    assert told.tell()[1][0].state == "Not received by the agent yet."
     told.on()
     said, found = told.tell()
     assert said == "1 retry after a message: 0 solved, 1 not ended."
@@ -56,7 +56,7 @@ def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     assert found[0].is_solved
 
 
-@pytest.mark.parametrize(("needed", "said"), [(1, "starts no retry."), (2, "has not received your decision")])
+@pytest.mark.parametrize(("needed", "said"), [(1, "starts no retry."), (2, "Not received by the agent yet")])
 def test_an_approval_says_nothing_of_the_end_while_another_review_may_reject(told, needed, said):
     told(blind=False)
     with writing() as session:

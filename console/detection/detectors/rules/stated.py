@@ -52,6 +52,7 @@ _TODAY = PATTERNS["stated.today"]
 """The words before the date of the request itself, from which other dates are counted."""
 _OWN = PATTERNS["stated.own"]
 """The words before a value that the user states as their own."""
+_POST_CODE = re.compile(r"\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}")
 _NAMES = PATTERNS["stated.names"]
 """The nouns before a number that names a thing, such as an invoice."""
 
@@ -61,7 +62,8 @@ class StatedValue:
     """A value that the user stated, and its quote.
 
     A value with `is_open` is a limit or an origin. A value with `is_excluded` must not be used, a value with `is_kept`
-    must not change, a value with `is_own` belongs to the user, and a number with `is_name` names a thing.
+    must not change, a value with `is_own` belongs to the user, and a number with `is_name` names a thing. A number with
+    `is_post_code` stands before a town.
     """
 
     anchor: Anchor
@@ -72,6 +74,7 @@ class StatedValue:
     is_kept: bool = False
     is_own: bool = False
     is_name: bool = False
+    is_post_code: bool = False
 
     @property
     def number(self) -> float:
@@ -134,7 +137,8 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
             own = bool(_OWN.search(before))
             names = anchor.kind is AnchorKind.NUMBER and not money and bool(_NAMES.search(before))
-            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names))
+            code = anchor.kind is AnchorKind.NUMBER and not money and bool(_POST_CODE.match(whole, low))
+            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own, names, code))
     return found
 
 
@@ -198,7 +202,8 @@ def _other_values(met: Sequence[Quote], evidence: Evidence) -> Iterator[Line]:
         plain = lowered(stated.quote.text)
         if not _is_figured(stated) or any(_overlaps(stated.quote, one) or plain in lowered(one.text) for one in met):
             continue
-        asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
+        kind = RequirementKind.THING if stated.is_post_code else KINDS[stated.anchor.kind]
+        asked = Requirement(kind, "", stated.quote.text, stated.quote)
         alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
         same = next((other for other in passed if _passes(other, stated.anchor)), None)
         shown = quote_action(evidence, same.text) if same else None

@@ -23,6 +23,7 @@ const live = new Set()
 export default function mount({ data, parentElement, setTriggerValue }) {
   const state = mounted.get(parentElement) ?? begin(parentElement)
   const before = state.data
+  const earlier = shown.item
   live.add(state)
   state.data = data
   if (data.item !== before?.item) state.shownAt = shownAt(data.item)
@@ -33,7 +34,9 @@ export default function mount({ data, parentElement, setTriggerValue }) {
   markKeys(state)
   if (before && data.item !== before.item) announce(state)
   if (data.item !== before?.item) state.sentAt = undefined
-  if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(state, data.focus)
+  // On the first item of a tab, the focus stays at the top of the page.
+  const moves = before ? data.focus !== before.focus : !data.focus?.startsWith("item:") || (earlier && earlier !== data.item)
+  if (data.focus && moves) focusSoon(state, data.focus)
   return () => end(state, parentElement)
 }
 
@@ -226,7 +229,11 @@ function refuses(state, event) {
 function markWords(state) {
   const mark = () => {
     if (state.stop.signal.aborted) return
-    document.querySelectorAll(SUBMIT).forEach((each) => each.setAttribute("aria-disabled", isUnchanged(state)))
+    const [unchanged, submits] = [isUnchanged(state), document.querySelectorAll(SUBMIT)]
+    submits.forEach((each) => each.setAttribute("aria-disabled", unchanged))
+    // On a phone, nothing else in view says why the button is off.
+    const [said, same] = [state.status?.textContent, state.data.states.same]
+    if (unchanged && submits.length ? said === "" : said === same) say(state, said ? "" : same)
     if (hasWords(state)) document.body.dataset.iaWords = "yes"
     else delete document.body.dataset.iaWords
   }

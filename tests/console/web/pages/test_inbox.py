@@ -114,11 +114,11 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "The budget ends here: 1 more item cannot be inspected." in words(at)
     assert at.button(key="review-next").label == "Review next item  `Enter`"
     at.text_input(key="find").input("number 1").run()
-    assert "<b>1</b> match. The filters hide 3." in words(at)
+    assert "<b>1</b> match, 3 do not." in words(at)
     assert "number 0" not in words(at)
     assert at.button(key="review-next").label == "Review first item  `Enter`"
     at.text_input(key="find").input("no such words").run()
-    assert "The filters hide all pending items (4)." in words(at)
+    assert "The search and the filters hide all items (4)." in words(at)
     at.button(key="show-all").click().run()
     assert "number 0" in words(at)
 
@@ -259,7 +259,7 @@ def test_a_reviewer_saves_a_filter_by_name_and_only_that_reviewer_selects_it_aga
     again.run()
     assert "<b>3</b> pending" in words(again)
     again.button(key="view-0").click().run()
-    assert "The filters hide all pending items (4)." in words(again)
+    assert "The search and the filters hide all items (4)." in words(again)
     assert again.query_params["run"] == "kettles"
     shown = again.text_input(key="find").value, again.selectbox(key="order").value, again.session_state["only"]
     assert shown == ("number 1", "oldest", ["mine"])

@@ -111,7 +111,9 @@ def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
 
 
 def test_without_ratings_the_page_says_so(open_page, words):
-    assert "No answers to rate" in words(open_page("ratings", role="reviewer"))
+    at = open_page("ratings", role="reviewer")
+    assert "No answers to rate" in words(at)
+    assert [link.proto.label for link in at.get("page_link")] == ["Open the Inbox"]
 
 
 def test_a_rater_sees_no_votes_while_an_answer_is_open(rating, open_page, words):

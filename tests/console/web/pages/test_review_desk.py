@@ -42,7 +42,7 @@ def test_words_stay_with_an_item_that_went_and_it_can_be_opened_again(open_page,
     assert "another reviewer has claimed the item, but your draft is kept" in words(at)
     review_queue().release(item_id=item, reviewer="Ben", token=claim.token, now_ms=now_ms())
     at.switch_page(ANSWERS).run()
-    assert "half a sentence" in [text.value for text in at.text]
+    assert re.search(r"i want a \w+ kettle number \d.*trial 0 · item \d+.*“half a sentence”", words(at), re.DOTALL)
     at.button(key=f"again-{item}").click().run()
     at.switch_page("console/web/pages/review.py").run()
     assert item_of(at) == item
@@ -112,6 +112,7 @@ def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
     at.switch_page(ANSWERS).run()
     assert "“Wrong option.”" in words(at)
     assert "Next trial" in words(at)
+    assert "Decisions" in [heading.value for heading in at.header]
 
 
 @pytest.mark.at_length
@@ -119,6 +120,6 @@ def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, sho
     at = reject(open_page("review", role="reviewer"))
     assert not [button for button in at.button if button.key == "try-again"]
     at.switch_page(ANSWERS).run()
-    assert "The agent has not received your decision yet." in words(at)
+    assert "Not received by the agent yet." in words(at)
     engine.advance("shop")
     assert re.search(r"After your feedback.*reason only</th><td[^>]*>1</td>", words(at.run()), re.DOTALL)

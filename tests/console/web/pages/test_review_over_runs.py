@@ -78,6 +78,7 @@ def test_the_first_visit_to_an_item_past_its_deadline_says_that_nobody_decided(o
         session.execute(update(tables.Ask).values(deadline_ms=now_ms() - 1))
     said = words(open_page("review", role="reviewer", item=str(item)))
     assert f"Cannot open item {item}" in said
+    assert "choose an item in the Inbox" in words(open_page("review", item="99999"))
     assert "The agent stopped waiting before a decision" in said
     assert "already decided" not in said
 

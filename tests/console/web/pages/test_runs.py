@@ -342,7 +342,7 @@ def test_agents_are_stopped_and_may_continue(open_page, words):
     at.button(key="stop_run").click().run()
     assert "Stopped bot and withdrew 1 pending check. No action of its agents may begin." in words(at)
     assert [one.value for one in at.warning] == [
-        "This run is stopped: its held actions get no review. To let its agents continue, open Maintenance."
+        "This run is stopped: its pending actions get no review. To let its agents continue, open Maintenance."
     ]
     assert waiting.look().reason == "cancelled"
     at.button(key="continue_run").click().run()

@@ -85,6 +85,20 @@ def test_another_option_than_the_stated_one_is_named():
     assert told in found
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("i want white shades, 66 x 66 inches", ["white", "66 x 66 inches"]),
+        ("i want shades for a kitchen", ["none of these", "none of these"]),
+        ("i want black and white shades", ["no clear match", "none of these"]),
+    ],
+)
+def test_the_table_of_options_tells_what_was_asked_and_what_was_never_named(request_, said):
+    opened = ("click[B000000001]", PAGE.replace("{price}", "24.99"))
+    table = Evidence(at(opened, action="click[Buy Now]", instruction=request_, environment="webshop")).table
+    assert [asked for _name, asked, _offered, _chosen in table.rows] == said
+
+
 def test_a_refused_choice_is_not_a_choice():
     refused = shop("24.99", "white", "66 x 66 inches", failed=("66 x 66 inches",))
     assert {"option_not_chosen", "options_left"} <= set(signals(refused))

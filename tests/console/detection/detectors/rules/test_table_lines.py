@@ -28,13 +28,21 @@ def test_an_answer_on_a_page_is_found_and_not_called_right():
     ]
     yes = at("hotpotqa", "Is Tin Orchard a novel?", "finish[yes]", read)
     assert said(yes) == [
-        "cannot tell: The user asked “Is Tin Orchard a novel?”; it was not checked whether the answer is right."
+        "cannot tell: The user asked “Is Tin Orchard a novel?”; it was not checked whether the answer is correct."
     ]
     unread = at("hotpotqa", "Who published the novel Tin Orchard?", "finish[Crown]", read)
     assert said(unread) == [
         "broken: The user asked “Who published the novel Tin Orchard?”; no page that was read contains the whole "
         "answer “Crown”."
     ]
+
+
+def test_a_post_code_is_no_amount():
+    for number, kind in (("10115 Berlin", "kind of thing"), ("10115 pieces", "amount")):
+        call = f'post_letter({{"to": "Long Street 117, {number}", "express": true}})'
+        judged = RULES.judge(at("desk", f"Post the letter to Lange Straße 7, {number}.", call), 0)
+        lines = RequirementTable.from_dict(judged.parameters["requirements"]).lines
+        assert [line.requirement.kind for line in lines if line.requirement.quote.text == "10115"] == [kind]
 
 
 def test_a_requirement_is_met_by_the_chosen_product_as_a_phrase_and_not_by_another_product():
