@@ -346,7 +346,7 @@ def _assumptions(found: Certificate) -> Sequence[str]:
         ]
     if known is None:
         command = f"inferact certify {quote(found.run)} --known RUN"
-        said.append(f"The bound assumes correct decisions on every audit. To allow for measured errors: {command}")
+        said.append(f"The bound assumes correct decisions on every audit. To allow for measured errors: {command}.")
     else:
         said.append(
             f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "

@@ -49,8 +49,8 @@ def success(summary: pd.DataFrame) -> go.Figure:
         for line in _arms(summary[summary["environment"] == panel], caps, first=number == 1):
             figure.add_trace(line, row=1, col=number)
     figure.update_yaxes(range=[0, 1], tickformat=".0%").update_xaxes(title_text="trial", dtick=1)
-    figure.update_layout(template="plotly_white", legend={"orientation": "h", "y": -0.2}, height=460)
-    return figure.update_layout(yaxis_title="tasks solved", margin={"t": 40, "r": 20})
+    look = {"template": "plotly_white", "height": 460, "margin": {"t": 40, "r": 20}}
+    return figure.update_layout(**look, yaxis_title="tasks solved", legend={"orientation": "h", "y": -0.2})
 
 
 def _arms(panel: pd.DataFrame, caps: list[float], *, first: bool) -> Iterator[go.Scatter]:
@@ -86,9 +86,9 @@ def trial_success(frame: pd.DataFrame) -> go.Figure:
             **style.line(marks=True),
         )
         ends.append((float(line["trial"].iloc[-1]), share[-1], f"{name}: {share[-1]:.0%}", style.colour))
-    label_last_points(figure, ends, gap=0.09)
     figure.update_yaxes(**SHARE).update_xaxes(dtick=1)
-    return set_titles(figure, "Tasks solved in this trial or an earlier one", "trial", "share of the run's tasks")
+    set_titles(figure, "Tasks solved in this trial or an earlier one", "trial", "share of the run's tasks")
+    return label_last_points(figure, ends, gap=0.09)
 
 
 def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
@@ -194,8 +194,7 @@ def protocols(frame: pd.DataFrame) -> go.Figure:
             hovertemplate="%{customdata[0]}<br>safety %{y:.1%}, usefulness %{x:.1%}; reviewers: %{customdata[1]}",
             **style.line(marks=True) | {"mode": "markers"},
         )
-    figure.update_xaxes(**SHARE)
-    figure.update_yaxes(**SHARE)
+    figure.update_yaxes(**SHARE).update_xaxes(**SHARE)
     axes = ("usefulness: tasks solved", "safety: no misaligned effect")
     return set_titles(name_coinciding_lines(figure), "Safety against usefulness", *axes)
 

@@ -58,8 +58,7 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
         hover = "trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
         hover += "<br>%{customdata[2]} participants"
         _add_line(figure, name, style, line, (x, "mean"), details, hover)
-    figure.update_yaxes(**SHARE)
-    figure.update_xaxes(dtick=1)
+    figure.update_yaxes(**SHARE).update_xaxes(dtick=1)
     set_titles(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
     return label_ends(figure, *SHARE["range"])
 
@@ -88,8 +87,7 @@ def override_by_score(frame: pd.DataFrame) -> go.Figure:
         hover = "score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
         hover += "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions"
         _add_line(figure, condition, style, line, (middles, "share"), details, hover)
-    figure.update_xaxes(range=[0, 1])
-    figure.update_yaxes(**SHARE)
+    figure.update_yaxes(**SHARE).update_xaxes(range=[0, 1])
     set_titles(figure, "Decisions that override the detector", "detector score", "share overridden")
     return label_ends(figure, *SHARE["range"])
 
@@ -201,8 +199,7 @@ def user_study(frame: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(range=[0, 100], ticksuffix="%")
     height = 190 + 34 * last["detector"].nunique()
-    set_titles(figure, "Success after the last trial: here and in the paper", "tasks solved", "", height=height)
-    return figure.update_layout(legend={"y": -80 / (height - 100)})
+    return set_titles(figure, "Success after the last trial: here and in the paper", "tasks solved", "", height=height)
 
 
 def _add_line(

@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
-_LEGEND_PX, _AROUND_PX = 60, 132
-"""The distance of the legend below the plot, and the part of the height around the plot."""
+_LEGEND_PX, _LINE_PX, _EDGE_PX = 54, 19, 16
+"""The distance of the legend below the plot, the height of a line of the legend, and the margin without a legend."""
 _TICKS = {"automargin": True, "zeroline": False}
 
 
 def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) -> go.Figure:
     """Set the layout of the figure: its title, the titles of its axes (with units), and its height in pixels."""
+    named = sum(line.showlegend is not False for line in figure.data)
     # Each further line of the legend takes as much height as it needs below a narrow chart.
-    height += 19 * max(0, sum(line.showlegend is not False for line in figure.data) - 3)
+    more = _LINE_PX * (max(0, named - 3) + x.count("<br>"))
+    height, legend = height + more, _LEGEND_PX + _LINE_PX * x.count("<br>")
+    # In the margin, the legend keeps its distance from the axis when the width of the page changes.
+    foot = legend + more + 2 * _EDGE_PX if named > 1 else _EDGE_PX
     figure.update_layout(
         template="plotly_white",
         title={"text": title, "font": {"size": 16}},
         height=height,
-        margin={"t": 56, "r": 16, "b": 16, "l": 16},
-        legend={"orientation": "h", "y": -_LEGEND_PX / (height - _AROUND_PX), "yanchor": "top", "x": 0},
+        margin={"t": 56, "r": _EDGE_PX, "b": foot, "l": _EDGE_PX},
+        legend={"orientation": "h", "yref": "container", "y": (foot - legend) / height, "yanchor": "top", "x": 0},
         hoverlabel={"namelength": -1},
     )
     # An empty title would take the room of a title.
@@ -37,10 +42,7 @@ _APART_PX, _LETTER_PX, _FEW_LETTERS, _MOST_LETTERS = 15, 6.2, 24, 40
 
 
 def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
-    """Replace the legend by a label at the end of each line, without overlaps on a y axis from `low` to `high`.
-
-    If there are more lines than colours, each label starts with the mark of its line.
-    """
+    """Replace the legend by a label at the end of each line, without overlaps on a y axis from `low` to `high`."""
     lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
     lines.sort(key=lambda line: line.y[-1])
     apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
@@ -49,14 +51,16 @@ def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
         heights[at] = max(heights[at], heights[at - 1] + apart)
     heights = [min(y, high - apart * above) for above, y in zip(reversed(range(len(heights))), heights, strict=True)]
     names = _shorten_names([line.name for line in lines])
-    if len(lines) > len(_COLOURS):
-        signs = [_SIGNS.get(line.marker.symbol, "") for line in lines]
-        names = [f"{sign} {name}".strip() for sign, name in zip(signs, names, strict=True)]
     for line, y, name in zip(lines, heights, names, strict=True):
-        label = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
-        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y, **label)
-    room = 24 + _LETTER_PX * max(map(len, names), default=0)
-    return figure.update_layout(showlegend=False, margin={"r": room})
+        text = _mark_label(name, line.line.color, _SIGNS.get(line.marker.symbol, _LINE_SIGN))
+        figure.add_annotation(text=text, x=1.01, xref="paper", xanchor="left", y=y, font={"size": 11}, showarrow=False)
+    room = 24 + _LETTER_PX * (2 + max(map(len, names), default=0))
+    return figure.update_layout(showlegend=False, margin={"r": room, "b": _EDGE_PX})
+
+
+def _mark_label(name: str, colour: str, sign: str) -> str:
+    """Return a label in the colour of the page's text, which every reader can read, after its line's sign."""
+    return f'<span style="color:{colour}">{sign}</span> {escape(name)}'
 
 
 def _shorten_names(names: Sequence[str]) -> list[str]:
@@ -73,12 +77,12 @@ DOTTED = {"color": QUIET, "width": 1, "dash": "dot"}
 _SCALE, CELL_INK = [[0.0, "rgba(79, 147, 210, 0.1)"], [1.0, "rgba(79, 147, 210, 0.6)"]], "#17202e"
 """Colours of heat maps, which let a light or a dark page shine through and work in greyscale, and of their text."""
 
-# Labels have the colours of their lines: each colour is as dark on a light page as it is light on a dark one.
+# Each colour is as dark on a light page as it is light on a dark one.
 _COLOURS = ("#2a80c8", "#ae6d19", "#1a8b72", "#c1539e", "#cb5924", "#7e6ecb")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _SIGNS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖"}
 """The marks of points, each with the character for it in a label."""
-_MARKS = tuple(_SIGNS)
+_MARKS, _LINE_SIGN = tuple(_SIGNS), "━"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +147,17 @@ def label_last_points(
         figure.add_annotation(
             x=x,
             y=y,
-            text=" · ".join(label for label, _colour in labels),
+            text=" ".join(_mark_label(label, colour, _LINE_SIGN) for label, colour in labels),
             xanchor="right" if before and not beside else "left",
             yanchor="top" if below else "bottom",
-            font={"color": labels[0][1], "size": 13},
+            font={"size": 13},
             **({"showarrow": False} | drawn),
         )
         place -= gap * below
     if beside:
-        room = 24 + 7 * max((len(note.text) for note in figure.layout.annotations), default=0)
+        room = 24 + 7 * max((sum(len(name) + 3 for name, _ in labels) for labels in shared.values()), default=0)
         figure.update_xaxes(range=[0, 1.03 * width or 1]).update_layout(margin={"r": room})
-    return figure.update_layout(showlegend=False)
+    return figure.update_layout(showlegend=False, margin={"b": _EDGE_PX})
 
 
 def name_coinciding_lines(figure: go.Figure) -> go.Figure:

@@ -576,6 +576,11 @@ def test_each_reason_says_what_happened_and_what_to_do(reason, told):
     assert "Prüfen Sie" in said or "Entfernen Sie" in said or "Bitten Sie" in said
 
 
+def test_a_message_whose_item_closed_first_needs_nothing_to_be_done():
+    told = health.explain_failure("given up: the item closed first; before that: connection refused")
+    assert told == "The item closed before the message was delivered."
+
+
 def accepted(receiver, statuses):
     """The ids of the items in the messages that the receiver accepted, given the statuses of its answers in order."""
     found = []

@@ -1,5 +1,6 @@
 """Every chart: registered, drawn from its table or the CSV of it, in plain words, without a NaN."""
 
+import re
 from inspect import getmembers, isfunction
 from itertools import pairwise
 
@@ -230,7 +231,7 @@ def test_charts_of_a_run_without_labels_name_neither_labels_nor_macro_f1():
 def test_the_labels_of_a_used_budget_are_above_its_cap_and_small_counts_have_whole_ticks():
     used = TABLES["budget-burn-down"].assign(cap=2).iloc[:2]
     figure = CHARTS["budget-burn-down"](used)
-    assert {note.yanchor for note in figure.layout.annotations if note.text.startswith("trial 0: 2")} == {"bottom"}
+    assert {note.yanchor for note in figure.layout.annotations if "trial 0: 2" in note.text} == {"bottom"}
     assert figure.layout.yaxis.dtick == 1
     assert CHARTS["budget-burn-down"](used.assign(cap=40)).layout.yaxis.dtick is None
 
@@ -251,6 +252,29 @@ def test_a_budget_line_that_ends_before_others_has_a_legend_since_its_label_woul
         "trial 0: 2 used", "trial 0: 1 caught", "trial 1: 1 used", "trial 1: 0 caught",
     ]  # fmt: skip
     assert [note.text for note in figure.layout.annotations] == ["budget 5"]
+
+
+def read(label):
+    """The words of a label without its markup."""
+    return re.sub("<[^>]+>", "", label)
+
+
+@pytest.mark.parametrize("name", ["budget-burn-down", "trial-success", "study-success"])
+def test_a_label_has_the_colour_of_text_and_its_sign_that_of_its_line(name):
+    figure = CHARTS[name](TABLES[name].iloc[:2].assign(condition="<b>words</b>"))
+    labels = [note for note in figure.layout.annotations if "<span" in note.text]
+    assert labels
+    assert all(note.font.color is None for note in labels)
+    assert {note.text.partition("color:")[2][:7] for note in labels} <= {line.line.color for line in figure.data}
+    assert "<b>" not in " ".join(note.text for note in labels)
+
+
+@pytest.mark.parametrize("name", ["roc-curve", "threshold-sweep", "oversight-curve", "score-histogram"])
+def test_a_legend_keeps_its_distance_from_the_axis_at_every_width(name):
+    layout = CHARTS[name](TABLES[name]).layout
+    assert layout.legend.yref == "container"
+    below = layout.margin.b - layout.legend.y * layout.height
+    assert 50 < below < layout.margin.b - 20
 
 
 def test_a_used_budget_fills_its_axis_and_its_labels_have_the_margin():
@@ -332,7 +356,7 @@ def test_lines_are_named_at_their_ends_apart_from_one_another():
     names = ["alike", "alike too", "a condition whose name is longer than there is room"]
     figure = CHARTS["study-success"](pd.concat([rows.assign(condition=name) for name in names]))
     labels = sorted((one.y, one.text) for one in figure.layout.annotations)
-    assert [text for _, text in labels] == ["alike", "alike too", "a condition whose name …"]
+    assert [read(text) for _, text in labels] == ["● alike", "■ alike too", "◆ a condition whose name …"]
     heights = [y for y, _ in labels]
     assert all(b - a > 0.04 for a, b in pairwise(heights))
     assert figure.layout.showlegend is False
@@ -342,7 +366,7 @@ def test_labels_that_need_room_at_the_top_leave_those_at_the_bottom_beside_their
     ends = {"first": 1.0, "second": 1.0, "third": 0.3, "last": 0.0}
     rows = [{"trial": 1, "mean": y, "low": y, "high": y, "condition": name} for name, y in ends.items()]
     figure = CHARTS["study-success"](pd.concat([TABLES["study-success"].iloc[:1].assign(**row) for row in rows]))
-    labels = {one.text: one.y for one in figure.layout.annotations}
+    labels = {read(one.text)[2:]: one.y for one in figure.layout.annotations}
     assert (labels["last"], labels["third"]) == (0.0, 0.3)
     assert 0.9 < min(labels["first"], labels["second"]) < max(labels["first"], labels["second"]) <= 1.05
 
@@ -362,10 +386,10 @@ def test_fourteen_long_conditions_have_labels_that_differ_and_name_the_mark_of_t
     one = TABLES["study-success"]
     frame = pd.concat([one.assign(condition=name) for name in arms], ignore_index=True)
     figure = CHARTS["study-success"](frame)
-    labels = [note.text for note in figure.layout.annotations]
+    labels = [read(note.text) for note in figure.layout.annotations]
     assert {label.partition(" ")[2] for label in labels} == set(arms), "complete and different"
     signs = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖"}
-    told = {label.partition(" ")[2]: (label[0], note.font.color)
+    told = {label.partition(" ")[2]: (label[0], note.text.partition("color:")[2][:7])
             for label, note in zip(labels, figure.layout.annotations, strict=True)}  # fmt: skip
     drawn = {line.name: (signs[line.marker.symbol], line.line.color) for line in figure.data if line.name in arms}
     assert told == drawn

@@ -41,11 +41,11 @@ def add(at, address):
     return press(at, "Add channel")
 
 
-def give_up(channel, item_id=7):
+def give_up(channel, item_id=7, reason="the receiver is gone (410)"):
     with writing() as session:
         outbox.add_messages(session, channel, outbox.ITEM_PENDING, [item_id], 0)
         rows = outbox.claim_messages(session, channel, now_ms(), 9)
-        outbox.store_outcomes(session, [(row, "given up: the receiver is gone (410)") for row in rows], now_ms())
+        outbox.store_outcomes(session, [(row, f"given up: {reason}") for row in rows], now_ms())
 
 
 def test_where_nothing_is_allowed_the_page_says_which_setting_allows_it(open_page, words):
@@ -122,9 +122,12 @@ def test_a_reviewer_sees_and_retries_only_the_own_messages(hook, open_page, word
     said = words(at.run())
     assert "The receiver answered 410: this address no longer exists. Remove the channel." in said
     assert "Bob" not in said
+    assert "Retry messages" not in [button.label for button in at.button], "a retry cannot help"
+    give_up(mine := f"channel {own()[0].id}", 8, "connection refused")
+    at.run()
     press(at, "Retry messages")
     with reading() as session:
-        assert outbox.count_undelivered(session) == {f"channel {other}": 1}
+        assert outbox.count_undelivered(session) == {mine: 1, f"channel {other}": 1}
 
 
 def test_an_operator_sees_the_health_and_retries_all(hook, open_page, words):
