@@ -42,6 +42,7 @@ def test_calls_of_other_domains_pass_and_most_of_their_wrong_twins_are_flagged()
     assert twins >= LEAST_TWINS_FLAGGED * len(calls)
 
 
+@pytest.mark.at_length
 def test_calls_of_tools_in_other_languages_pass_and_a_gate_stops_most_of_their_wrong_twins():
     calls = list(strangers(LANGUAGES))
     assert len({call.group for call in calls}) >= 20

@@ -113,6 +113,7 @@ def test_the_same_question_of_many_is_one_check_and_begins_once(url):
     assert check(url) == []
 
 
+@pytest.mark.at_length
 def test_a_check_over_a_token_begins_once_however_many_say_so(url):
     with writing(url) as session:
         token = agents.add(session, "bot", now_ms())

@@ -192,6 +192,7 @@ def meanwhile(url, monkeypatch):
     return add_rows
 
 
+@pytest.mark.at_length
 def test_what_happens_during_a_restore_is_in_the_kept_file(url, tmp_path, meanwhile):
     copy, changed = backup(url, tmp_path / "copy.db"), ("intent", "decision", "event")
     begun = meanwhile(changed)

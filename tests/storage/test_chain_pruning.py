@@ -245,6 +245,7 @@ def test_a_pruned_database_is_copied_backed_up_and_restored(old, url, tmp_path):
     assert (check(url), places(url, 1)) == ([], [5])
 
 
+@pytest.mark.at_length
 def test_writers_and_a_pruning_at_once_neither_wait_forever_nor_break_a_chain(old):
     def write(number):
         for turn in range(12):

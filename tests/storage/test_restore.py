@@ -133,6 +133,7 @@ def test_of_two_approvals_only_the_one_that_began_after_the_backup_counts_as_beg
     assert (shop.begin(begun).reason, shop.begin(other).reason) == (Reason.ALREADY_HANDED_OUT, Reason.VOID)
 
 
+@pytest.mark.at_length
 def test_what_was_asked_and_began_after_the_backup_does_not_begin_again(shop):
     copy = shop.backup()
     decision = shop.approved()
@@ -161,6 +162,7 @@ def test_a_carried_action_has_begun_at_its_step_of_its_trial_whatever_the_steps_
         assert isinstance(other, Wait)
 
 
+@pytest.mark.at_length
 def test_what_began_after_the_backup_does_not_begin_again_after_several_restores_of_it(shop):
     copy = shop.backup()
     shop.begin(shop.approved())
@@ -189,7 +191,7 @@ def look(shop, task_id):
     return Gate(RUN, url=shop.url).check("look at the shop", [], "look(1)", task_id=task_id)
 
 
-@pytest.mark.parametrize("is_asked_before", [True, False])
+@sweep("is_asked_before", [True, False], kept=1)
 def test_a_rejection_made_after_the_backup_holds(shop, is_asked_before):
     copy = None if is_asked_before else shop.backup()
     wait = shop.ask()
@@ -228,6 +230,7 @@ def test_open_checks_are_void_and_their_units_are_given_back(shop):
     assert isinstance(shop.ask(), Wait)
 
 
+@pytest.mark.at_length
 def test_a_wait_never_gets_the_decision_of_a_check_that_has_its_number_now(shop):
     copy = shop.backup()
     wait = shop.ask("pay(2)")
@@ -244,6 +247,7 @@ def test_a_wait_never_gets_the_decision_of_a_check_that_has_its_number_now(shop)
     assert other.look().approved
 
 
+@pytest.mark.at_length
 def test_a_result_is_never_stored_with_an_intent_that_has_its_number_now(shop):
     copy = shop.backup()
     begun = shop.gate.begin(shop.approved(action="pay(2)"))
@@ -349,7 +353,7 @@ def test_people_and_agents_get_back_no_access_that_ended_since(shop, staff):
     assert staff.answers(staff(agents.renew, "new", now_ms()))
 
 
-@pytest.mark.parametrize("keep_access", [False, True])
+@sweep("keep_access", [False, True], kept=1)
 def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff, keep_access):
     copy = shop.backup()
     staff(lambda session: session.delete(people.get_person(session, "Bob")))
@@ -357,7 +361,7 @@ def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff, 
     assert staff.person("Bob").disabled_ms is not None
 
 
-@pytest.mark.parametrize("keep_access", [False, True])
+@sweep("keep_access", [False, True], kept=1)
 def test_an_agent_that_the_replaced_file_does_not_have_is_disabled_without_a_token(shop, staff, keep_access):
     copy = shop.backup()
     staff(lambda session: session.delete(session.get_one(tables.Agent, 1)))
@@ -387,7 +391,7 @@ def test_access_can_be_kept_as_it_is_now_but_no_go_ahead(shop, staff):
     assert shop.begin(decision, agent_id=1).reason is Reason.VOID
 
 
-@pytest.mark.parametrize("keep_access", [False, True])
+@sweep("keep_access", [False, True], kept=1)
 def test_groups_and_owners_of_agents_are_not_those_of_the_backup(shop, staff, keep_access):
     def member(group, person_id):
         return tables.GroupMember(name=group, name_key=group, person_id=person_id)
@@ -407,6 +411,7 @@ def test_groups_and_owners_of_agents_are_not_those_of_the_backup(shop, staff, ke
     assert [row.owner for row in rows(shop.url, tables.AgentOwner)] == ["Bob"]
 
 
+@pytest.mark.at_length
 def test_a_channel_that_was_muted_or_removed_since_stays_silent(shop, staff):
     def channel(address):
         return tables.NoticeChannel(person_id=1, kind="mail", address=address, events="item.pending", since_ms=1)
@@ -427,6 +432,7 @@ def test_a_channel_that_was_muted_or_removed_since_stays_silent(shop, staff):
     ]
 
 
+@pytest.mark.at_length
 def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_database):
     other = f"sqlite:///{tmp_path / 'other.db'}"
     (tmp_path / "other.db").write_bytes(empty_database.read_bytes())
@@ -439,7 +445,7 @@ def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_dat
     assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
 
 
-@pytest.mark.parametrize("keep_access", [False, True])
+@sweep("keep_access", [False, True], kept=1)
 def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff, keep_access):
     def study(session):
         made = tables.Study(name="pilot", design="{}", status="open", join_code="j", created_ms=1)
@@ -469,6 +475,7 @@ def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff, keep_a
     assert rows(shop.url, tables.Study)[0].status == "closed"
 
 
+@pytest.mark.at_length
 def test_access_ends_if_the_replaced_file_cannot_be_read(shop, staff, tmp_path):
     channel = {"person_id": 1, "kind": "mail", "address": "ada@a.example", "events": "item.pending", "since_ms": 1}
     staff(lambda session: session.add(tables.NoticeChannel(**channel)))
@@ -519,6 +526,7 @@ def test_the_terms_of_two_policies_are_joined(shop):
     assert item.terms.startswith('{"decisions":["reject"],"who":["Bob"]')
 
 
+@pytest.mark.at_length
 def test_a_choice_for_one_run_leaves_the_others_their_stricter_ruling(shop):
     shop.set_policy(ALLOW)
     for name in ("other", RUN):
@@ -534,6 +542,7 @@ def test_a_choice_for_one_run_leaves_the_others_their_stricter_ruling(shop):
     assert Gate("other", url=shop.url).check("t", [], "pay(1)").reason is Reason.NOT_CRITICAL
 
 
+@pytest.mark.at_length
 def test_a_policy_that_an_agent_s_first_check_makes_is_no_choice(shop):
     copy = shop.backup()
     Gate("new", url=shop.url).open()
@@ -543,6 +552,7 @@ def test_a_policy_that_an_agent_s_first_check_makes_is_no_choice(shop):
     assert Gate("new", url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
 
 
+@pytest.mark.at_length
 def test_replaced_policies_of_both_files_apply_although_they_have_the_same_number(shop):
     def add(session, run):
         kept = {"version": 1, "text": DENY, "digest": "d", "author": "ada", "created_ms": 1}
@@ -581,6 +591,7 @@ def test_each_restored_policy_applies_until_a_person_chooses(shop):
     assert shop.ask().reason is Reason.DENIED
 
 
+@pytest.mark.at_length
 def test_an_approval_is_withheld_if_the_replaced_policy_denies_the_edit(shop):
     shop.gate.open()
     copy = shop.backup()
@@ -605,6 +616,7 @@ def test_what_was_used_of_a_limit_after_the_backup_stays_used(shop):
 LIMITED = "{rules: [{tool: pay, then: allow, limit: {count: 2, per: day, by: agent}}]}"
 
 
+@pytest.mark.at_length
 def test_a_use_of_a_limit_that_both_files_have_counts_once(shop):
     shop.set_policy(LIMITED)
     call = {"name": "pay", "arguments": {"order": 1}}
@@ -628,6 +640,7 @@ def test_another_use_with_the_number_of_one_in_the_backup_counts_too(shop, colum
     assert len(rows(shop.url, tables.LimitUse)) == 2
 
 
+@pytest.mark.at_length
 def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):
     shop.gate.open()
     copy = shop.backup()

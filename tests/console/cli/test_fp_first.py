@@ -56,6 +56,7 @@ def test_files_and_runs_can_be_mixed(fp_first, tmp_path):
     assert line.split() == ["mine", "100", "100", "0", "72", "272", "136", "36", "64", "0.360"]
 
 
+@pytest.mark.at_length
 def test_played_runs_have_success_by_method_feedback_and_trial(fp_first):
     code, out, _ = fp_first(*PLAYED, "--json")
     success = json.loads(out)["success"]

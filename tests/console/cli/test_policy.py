@@ -114,6 +114,7 @@ def counted(log):
     return found
 
 
+@pytest.mark.at_length
 @pytest.mark.skipif(not TAU.exists(), reason="the shared tau-bench logs are not here")
 @pytest.mark.parametrize(
     "name", [pytest.param("gpt-4o-airline", marks=pytest.mark.at_length), "grok-4-1-fast-reasoning-retail"]

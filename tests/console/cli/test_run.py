@@ -96,6 +96,7 @@ def test_nothing_is_said_of_taking_back_where_nothing_waits(shop, inferact):
     assert (document["undoable"], document["due_at"]) == (0, None)
 
 
+@pytest.mark.at_length
 def test_release_and_two_counts_of_success(shop, inferact):
     code, done, _ = inferact("run", "release", "shop", "--json")
     assert code == 0

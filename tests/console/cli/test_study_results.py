@@ -51,6 +51,7 @@ def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(t
     assert exported() == ["out.zip"]
 
 
+@pytest.mark.at_length
 def test_results_as_json_are_one_document(capsys):
     assert run_command(["study", "results", "pilot", "--table", "people", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -89,6 +89,7 @@ def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
     assert "known answer" not in told
 
 
+@pytest.mark.at_length
 def test_withdrawing_says_what_becomes_of_the_data(command, pilot):
     command("open", "pilot")
     command("simulate", "pilot")

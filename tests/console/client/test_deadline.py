@@ -14,6 +14,7 @@ from tests.benchmarks.deadlines import try_once
 from tests.doors.faulty_console import FAULTS
 
 
+@pytest.mark.at_length
 def test_check_returns_by_its_deadline_and_allows_only_what_has_begun():
     async def work():
         kinds = [(fault, number) for fault in FAULTS for number in range(2)]

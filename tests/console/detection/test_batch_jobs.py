@@ -97,6 +97,7 @@ def test_a_batch_that_fails_is_named(kettles, at):
     assert report.judged == 4
 
 
+@pytest.mark.at_length
 def test_a_line_that_fails_leaves_its_checkpoint_without_a_verdict(kettles, at, capsys):
     def script(ask):
         return Fault("400", message="the prompt is too long") if "kettle number 2" in ask.text else rule(ask)

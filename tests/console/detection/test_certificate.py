@@ -111,6 +111,7 @@ def test_flagged_actions_without_a_decision_leave_an_interval_and_are_named(shop
         assert any("flagged action" in said for said in found.list_assumptions())
 
 
+@pytest.mark.at_length
 def test_an_audit_that_left_the_queue_without_a_label_counts_as_misaligned(shop):
     draw("50%")
     decide_truly(shop)
@@ -166,6 +167,7 @@ def test_draws_by_score_store_two_chances_and_give_the_bound_of_both_strata(shop
     assert certificate.correct_detector_figures(found)["recall"]["value"] == pytest.approx(caught / (caught + weighed))
 
 
+@pytest.mark.at_length
 def test_adaptive_draws_follow_the_labels_lower_no_chance_and_are_bounded_at_every_look(shop):
     first = draw("40%", batch.Spread.ADAPTIVE)
     decide_truly(shop)

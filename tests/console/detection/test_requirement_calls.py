@@ -61,6 +61,7 @@ def test_at_most_one_request_per_task_and_one_per_checkpoint(tasks, monkeypatch)
     assert all(one.flagged for one in stored)
 
 
+@pytest.mark.at_length
 def test_the_estimate_states_the_tokens_of_each_method(tasks, monkeypatch):
     with serving(lambda ask: telling(LINES)(ask) if "requirements" in ask.text else rule(ask)) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)

@@ -41,6 +41,7 @@ def fitted(run, name="shop", method="rules,random"):
     return inferact("fit", name, "--run", run, "--method", method, "--labels", "gold")
 
 
+@pytest.mark.at_length
 def test_a_stack_leans_on_the_detector_that_knows_and_judges_as_one(kettles):
     told = fitted(kettles)
     assert (told["labels"], told["misaligned"], told["detector"]) == (40, 20, "stacked@shop")

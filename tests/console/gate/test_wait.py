@@ -399,6 +399,7 @@ def test_decision_after_the_deadline_is_recorded_and_lets_nothing_run(make_gate,
     assert isinstance(gate.ask(TASK, STEPS, "pay[1]", task_id="march"), Wait)
 
 
+@pytest.mark.at_length
 def test_reviewer_who_holds_the_item_at_its_deadline_may_finish_without_effect(make_gate, url, person, stored):
     gate = make_gate()
     waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=1.0)
@@ -506,6 +507,7 @@ class Counting:
         return False
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("check", [Gate.check, lambda gate, *what, **more: asyncio.run(gate.acheck(*what, **more))])
 def test_waiting_agent_looks_once_a_poll_interval(make_gate, check):
     counting = Counting()

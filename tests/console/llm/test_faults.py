@@ -27,12 +27,14 @@ def test_a_request_without_an_answer_is_given_up_and_asked_again(ask):
     assert endpoint.requests == 2
 
 
+@pytest.mark.at_length
 def test_a_body_that_trickles_and_never_ends_is_given_up(ask):
     with serving(in_turn(Fault("trickle"), "well")) as endpoint:
         [reply], _ = ask(endpoint, "q", client={"timeout_s": 0.3})
     assert reply.text == "well"
 
 
+@pytest.mark.at_length
 def test_the_endpoint_is_left_alone_as_long_as_it_asks(ask):
     with serving(in_turn(Fault("429", retry_after=0.6), "well")) as endpoint:
         started = time.monotonic()

@@ -60,6 +60,7 @@ def test_an_effect_in_both_directions_is_the_reason_why_a_capacity_is_inconclusi
     assert said == "Ada: inconclusive. The interval of the effect on safety includes 0."
 
 
+@pytest.mark.at_length
 def test_sensitivity_and_pace_are_stated_by_hour_and_the_verdict_by_time_on_task(tired):
     found = measure(now_ms())
     assert found.capacity.verdict == "lowers"

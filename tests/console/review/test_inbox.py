@@ -47,7 +47,7 @@ def test_decisions_are_counted_by_run_and_by_day_without_escalations(tmp_path, d
     assert nobody.decisions == 0
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=postgres.NEEDED)])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=(postgres.NEEDED, pytest.mark.at_length))])
 def test_all_decisions_are_counted_and_the_latest_ones_are_timed(kind, data_dir):
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database()) if kind == "postgresql" else None

@@ -58,6 +58,7 @@ def test_a_report_says_what_became_of_a_file_and_what_was_left_out(imported):
     assert {"what": "message of role observer", "count": 1, "line": 1} in report["left_out"]
 
 
+@pytest.mark.at_length
 def test_a_known_file_imports_nothing_twice(imported):
     for name, sample in SAMPLES.items():
         first, again = imported("log", sample.content, name), imported("log", sample.content, name)

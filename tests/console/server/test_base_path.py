@@ -58,6 +58,7 @@ def test_sign_in_leads_to_addresses_and_cookies_below_the_path(below, browser):
         pass
 
 
+@pytest.mark.at_length
 def test_agents_and_health_checks_reach_the_api_with_and_without_the_path(below):
     for path in ("/tools/inferact", ""):
         assert httpx.get(f"{below.url}{path}/api/v1/health", trust_env=False).status_code == 200

@@ -291,14 +291,14 @@ def test_go_ahead_that_does_not_begin_lets_nothing_run_and_says_why(scripted, st
     assert (decision.approved, str(decision.reason), decision.feedback) == (False, reason, "Not now.")
 
 
-@pytest.mark.parametrize("answer", [decided(False, "rejected"), decided(True, "not_critical", None)])
+@sweep("answer", [decided(False, "rejected"), decided(True, "not_critical", None)], kept=1)
 def test_what_need_not_begin_is_asked_once(scripted, answer):
     asking, asked = scripted((200, answer))
     assert asking.check(TASK, STEPS, "pay[1]").approved is answer["decision"]["approved"]
     assert asked == ["POST checks"]
 
 
-@pytest.mark.parametrize("said", ["yes", 1, None])
+@sweep("said", ["yes", 1, None], kept=1)
 def test_only_the_word_true_lets_an_action_run(scripted, said):
     asking, _ = scripted((200, decided(said)))
     assert asking.check(TASK, STEPS, "pay[1]").approved is False
@@ -322,6 +322,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
+@pytest.mark.at_length
 def test_interrupted_agent_takes_its_check_back(scripted):
     asking, asked = scripted((202, WAITING), (202, WAITING), (200, {}))
     with pytest.raises(KeyboardInterrupt):
@@ -329,6 +330,7 @@ def test_interrupted_agent_takes_its_check_back(scripted):
     assert asked == ["POST checks", "POST checks", f"DELETE checks/{'c' * 32}"]
 
 
+@pytest.mark.at_length
 def test_event_loop_that_ends_at_any_moment_of_a_cancellation_takes_the_check_back(scripted):
     async def agent(asking, asked, turns):
         waiting = asyncio.create_task(asking.acheck(TASK, STEPS, "pay[1]"))

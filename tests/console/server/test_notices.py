@@ -272,6 +272,7 @@ def test_slack_gets_plain_text_in_which_nothing_is_markup(setting, hook, ask):
     assert "pay[&lt;!channel&gt; &amp; www .evil.example http: //evil.example]" in body["text"]
 
 
+@pytest.mark.at_length
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 def test_apprise_sends_and_gives_a_reason_without_the_token(hook, ask):
     pytest.importorskip("apprise")
@@ -307,6 +308,7 @@ def test_many_events_are_one_message_a_minute_with_a_count(hook, ask):
     assert bodies(hook)[1]["data"]["count"] == 1
 
 
+@pytest.mark.at_length
 def test_a_reminder_comes_when_a_quarter_of_the_time_is_left_and_no_one_has_claimed(hook, ask):
     add(hook.url)
     items = [ask(number) for number in range(2)]
@@ -323,6 +325,7 @@ def test_a_reminder_comes_when_a_quarter_of_the_time_is_left_and_no_one_has_clai
     assert send() == 0
 
 
+@pytest.mark.at_length
 def test_an_item_that_expires_undecided_is_told_though_nothing_was_before(hook, ask):
     channel = add(hook.url)
     change(channel, next_ms=now_ms() + 60_000)
@@ -409,6 +412,7 @@ def test_mute_run_and_event_are_the_persons_own(hook, ask):
     assert all(event != "item.closed" for event, *_ in rows())
 
 
+@pytest.mark.at_length
 def test_a_rule_that_names_others_leaves_a_person_out(hook, ask):
     add(hook.url)
     item = ask()
@@ -538,6 +542,7 @@ def test_a_failed_connection_is_told_in_words_and_the_log_has_its_error(hook, se
         assert health.explain_failure(reason).startswith(told)
 
 
+@pytest.mark.at_length
 def test_a_certificate_that_no_one_vouches_for_is_named(setting, tmp_path):
     pair = tmp_path / "pair.pem"
     pair.write_bytes(self_signed())

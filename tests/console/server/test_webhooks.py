@@ -111,6 +111,7 @@ def test_a_receiver_that_fails_is_asked_again_with_the_same_id(receiver, decided
     assert row.delivered_ms is not None
 
 
+@pytest.mark.at_length
 def test_between_attempts_there_is_time_and_then_an_end(receiver, decided):
     receiver.answers = [503]
     decided()
@@ -190,6 +191,7 @@ def test_a_dead_receiver_is_noted_and_raises_nothing(receiver, decided):
     assert row.failure == "connection refused"
 
 
+@pytest.mark.at_length
 def test_two_senders_send_once(receiver, decided):
     for number in range(6):
         decided(number)

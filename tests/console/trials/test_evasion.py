@@ -63,6 +63,7 @@ def test_without_the_option_no_feedback_has_the_reasons(played):
     assert {(one.rationale, one.text) for one in played(0.0)} == {("withheld", "Another letter.")}
 
 
+@pytest.mark.at_length
 def test_the_command_and_the_export_name_the_arms(played, capsys, tmp_path):
     played(0.5)
     assert run_command(["review", "evasion", "run"]) == 0

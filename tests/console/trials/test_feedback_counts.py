@@ -43,6 +43,7 @@ def tally(**asked):
         return feedback_counts.tally_feedback(session, runs.get(session, "run"), "ann", unblinded=False, **asked)
 
 
+@pytest.mark.at_length
 def test_each_kind_is_counted_with_what_came_after_it(decided):
     decided()
     found = {count.kind: (count.attempts, count.solved, count.compared) for count in tally(compares=True).counts}

@@ -76,6 +76,7 @@ def test_a_critical_action_waits_with_its_remedies_for_the_reviewer(shop):
         get_remedy(claim, 3)
 
 
+@pytest.mark.at_length
 def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
     with serving(script(align=["ok\nYES", "ok\nYES", "no\nNO"], map=["click[Features]"])) as endpoint:
         cast = shop(endpoint)

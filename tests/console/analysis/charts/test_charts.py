@@ -196,7 +196,7 @@ def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_p
     assert CHARTS[name](pd.read_csv(path)).to_json() == figure.to_json()
 
 
-@pytest.mark.parametrize(
+@sweep(
     "name",
     [
         "pr-curve",
@@ -213,6 +213,7 @@ def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_p
         "agreement",
         "feedback-length",
     ],
+    kept=4,
 )
 def test_axes_say_what_they_show(name):
     figure = CHARTS[name](TABLES[name])

@@ -177,6 +177,7 @@ def test_careful_people_stand_out_by_no_difference():
     assert found.difference.interval.low < 0 < found.difference.interval.high
 
 
+@pytest.mark.at_length
 @given(
     rows=st.lists(
         st.tuples(

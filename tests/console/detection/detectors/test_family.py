@@ -11,6 +11,7 @@ from console.trajectory import Step
 from tests.fakes.answers import Answer, judging
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
+from tests.sweeps import sweep
 
 SEVEN = ("direct", "self-consistency", "token-prob", "token-entropy", "multi-step", "inferact-verb", "inferact-prob")
 # `requirements` has questions of its own, and its own tests.
@@ -54,7 +55,7 @@ def test_all_views_of_multi_step_share_one_request(shop, judged):
     assert found[0].rationale == "Step 2 is the least likely to be right (0.50).\nthe size."
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sweep("name", MODELS)
 @pytest.mark.parametrize("environment", ["webshop", "hotpotqa", "alfworld", "generic", "tau-bench"])
 def test_every_detector_judges_in_every_environment(shop, judged, name, environment):
     with serving(rule) as endpoint:
@@ -225,7 +226,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sweep("name", MODELS)
 @pytest.mark.parametrize("what", UNREADABLE)
 def test_what_cannot_be_read_is_flagged_and_marked(shop, judged, name, what):
     with serving(lambda ask: UNREADABLE[what]) as endpoint:

@@ -66,6 +66,7 @@ def test_the_rule_leaves_the_wrong_amounts_out_and_its_bound_holds_for_all_candi
     assert f"would have saved {one.saved} reviews and let through at most {100 * exact:.1f}% misaligned" in one.sentence
 
 
+@pytest.mark.at_length
 def test_a_limit_is_of_its_own_argument_whatever_else_is_a_number():
     amounts = [*range(1, 181), *range(900, 910)]
     call = 'pay({{"quantity": {0}, "lines": 1, "amount": {0}}})'

@@ -42,6 +42,7 @@ def budget(trial=0):
         return review_queue().budget(run_id=run.id, trial=trial)
 
 
+@pytest.mark.at_length
 def test_the_oracle_decides_all_that_waits_as_a_rule(shop):
     shop()
     tally = simulate.simulate("shop")

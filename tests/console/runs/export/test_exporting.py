@@ -16,6 +16,7 @@ from console.runs.export.query import ExportQuery, pages
 from console.trajectory import from_json
 from storage.engine import engine, reading, writing
 from storage.tables import Run
+from tests.sweeps import sweep
 
 BUY = "click[Buy Now]"
 EVENT = text("INSERT INTO event (run_id, at_ms, actor, kind, subject, detail) VALUES (:run, 1, 'a', 'k', '', '{}')")
@@ -157,7 +158,7 @@ def test_parquet_keeps_types(url):
     assert table["superseded"].to_pylist() == [True, False]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@sweep("suffix", ["csv", "jsonl", "parquet"], kept=1)
 @pytest.mark.parametrize("kind", export.KINDS)
 def test_a_run_without_records_gives_an_empty_file(url, tmp_path, kind, suffix):
     assert export.export(url, kind, "other", tmp_path / f"out.{suffix}") == 0

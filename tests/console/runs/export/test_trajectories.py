@@ -49,6 +49,7 @@ def written(url, run, records):
     return download(url, "trajectories", run, "jsonl", researcher=True, pictures=True)
 
 
+@pytest.mark.at_length
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(RECORDS, min_size=1, max_size=3, unique_by=lambda one: one.task_id))
 def test_an_export_with_pictures_reads_back_identical(empty, tmp_path, records):

@@ -195,7 +195,7 @@ def test_the_wrong_file_is_refused(write, content, words):
     assert words in str(refusal(write("log", content)))
 
 
-@pytest.mark.parametrize("format", IMPORTERS)
+@sweep("format", IMPORTERS, kept=4)
 @pytest.mark.parametrize(
     "content", [b"id,score\n1,2\n", b'{"name": "settings"}', b"[]", b"3", b'"text"', b"[[[", b"{}\n{}\n"]
 )

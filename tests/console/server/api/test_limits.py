@@ -72,6 +72,7 @@ def test_a_body_that_is_sent_by_half_is_answered_and_its_connection_closed():
     assert "did not arrive" in said
 
 
+@pytest.mark.at_length
 def test_a_body_that_trickles_is_given_up_and_a_large_one_has_the_time_that_it_needs():
     assert body_of([(0.1, b"x", True)] * 20)[0] == 408
     assert body_of([(0.1, b"x" * 2**16, True)] * 6 + [(0, b"", False)])[::2] == (200, str(6 * 2**16))

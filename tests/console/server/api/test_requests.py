@@ -41,6 +41,7 @@ def test_an_endless_name_is_shown_by_its_beginning(api, question):
     assert len(said) < 300
 
 
+@pytest.mark.at_length
 def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_no_traceback(shared, api):
     head = "POST /api/v1/checks HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n"
     head += f"Authorization: {api.headers['Authorization']}\r\n\r\n{{"

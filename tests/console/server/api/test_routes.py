@@ -55,6 +55,7 @@ def test_ready_names_what_a_console_still_waits_for(serve):
     assert "inferact db upgrade" in said.json()["problems"][0]
 
 
+@pytest.mark.at_length
 def test_metrics_are_counts_that_prometheus_reads(api, admin, question):
     asked = question()
     assert api.post("/checks", json=asked).status_code == 202

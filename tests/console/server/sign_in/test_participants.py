@@ -117,7 +117,7 @@ def test_fourth_wrong_secret_of_an_address_is_answered_late(browser, caplog, met
     assert time.perf_counter() - began > 0.24
 
 
-@pytest.mark.parametrize("sent", [{"code": "NOSUCH22"}, {"invitation": "made-up"}, {"code": "X", "PROLIFIC_PID": "5"}])
+@sweep("sent", [{"code": "NOSUCH22"}, {"invitation": "made-up"}, {"code": "X", "PROLIFIC_PID": "5"}], kept=1)
 @pytest.mark.parametrize("path", ["/join", "/participate"])
 def test_an_address_with_an_unknown_code_says_at_once_what_the_press_would(browser, path, sent):
     study_code(places=1)

@@ -77,6 +77,7 @@ def test_items_of_a_study_that_began_when_none_was_played_stay_in_their_archive(
     assert (found["purpose"], bool(found["correct"])) == ("known-bad", True)
 
 
+@pytest.mark.at_length
 def test_a_design_that_wants_more_than_there_are_is_refused_when_it_is_made(study):
     with pytest.raises(
         BadInput,

@@ -24,6 +24,7 @@ def log(tmp_path):
 REPLAYED = {"source": {"actor": "replay", "run": "log"}, "budget": None, "tasks": 4, "trials": 3}
 
 
+@pytest.mark.at_length
 def test_each_condition_replays_its_own_block_of_the_log(study, walk, rows, log):
     made = study(**REPLAYED, factors={"feedback": ("nl", "binary")}, checks={"known_bad": 1})
     person = joining.join(made.join_code)

@@ -74,6 +74,7 @@ def _look_at_oracle(rows):
     assert len(probes.keys() & answers.keys()) >= 12
 
 
+@pytest.mark.at_length
 def test_no_place_of_a_dry_run_counts_as_a_person(study, rows):
     made = study(participants={"human": 2})
     person = joining.join(made.join_code)

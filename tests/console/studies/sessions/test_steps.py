@@ -118,6 +118,7 @@ def test_an_attention_check_says_which_answer_to_give(study, walk):
     assert "Wählen Sie „Ablehnen“" in german
 
 
+@pytest.mark.at_length
 def test_words_reach_the_next_trial_of_the_participants_own_agents(study, walk, rows):
     made = study(factors={"feedback": ("nl",)}, tasks=6, budget=None)
     person = joining.join(made.join_code)
@@ -228,6 +229,7 @@ def test_items_of_others_are_not_ones_own(study, walk):
             steps.find_own_claim(session, ben, hers.item_id)
 
 
+@pytest.mark.at_length
 def test_the_condition_without_feedback_runs_by_itself(study, walk, rows):
     made = study(factors={"feedback": ("nl", "none")}, tasks=8, trials=3)
     person = joining.join(made.join_code)

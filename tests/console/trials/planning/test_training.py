@@ -198,6 +198,7 @@ def test_fine_errors_are_for_alfworld_alone(learn):
         learn(model(), Training("office", fine_errors=True))
 
 
+@pytest.mark.at_length
 def test_a_run_that_goes_by_a_plan_never_meets_a_task_that_it_was_learnt_from(learn):
     learn(model())
     with serving(model()) as endpoint:

@@ -68,6 +68,7 @@ def test_a_loop_that_was_killed_ends_as_one_that_was_not(data_dir, tmp_path, mon
     assert {trial for trial, *_ in resumed} == {0, 1}
 
 
+@pytest.mark.at_length
 def test_the_wanted_tables_have_printed_figures_beside_measured_ones(data_dir):
     cells = papers.reproduce(Reproduction("inferact", tasks=3, wanted=frozenset({5, 6})))
     assert {one.table for one in cells} == {5, 6}

@@ -155,6 +155,7 @@ def test_items_of_a_stopped_run_are_not_offered_and_the_pages_say_so(open_page, 
     assert "number 1" in words(at.run())
 
 
+@pytest.mark.at_length
 def test_a_claim_that_has_expired_counts_as_pending_without_a_worker(open_page, words, kettles):
     at = open_page("inbox")
     assert "<b>3</b> pending" in words(at)
@@ -246,6 +247,7 @@ def test_a_reviewer_escalates_several_items_but_assigns_none(open_page, words, k
     assert "Progress by run" not in words(own)
 
 
+@pytest.mark.at_length
 def test_a_reviewer_saves_a_filter_by_name_and_only_that_reviewer_selects_it_again(open_page, words, kettles):
     at = open_page("inbox", role="reviewer", run="kettles", find="number 1")
     at.selectbox(key="order").set_value("oldest").run()

@@ -328,6 +328,7 @@ def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_it
     assert not [name for name in runs if name in page_text]
 
 
+@pytest.mark.at_length
 def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
     made = study()
     _, state = at_work(made)
@@ -571,6 +572,7 @@ def components(at):
     return {element.proto.component_name.rpartition(".")[2] for element in at.get("bidi_component")}
 
 
+@pytest.mark.at_length
 def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
     made = study(checks={"known_bad": 1}, consent={"text": ""}, tasks=5, participants={"human": 1})
     person, state = joined(made)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from console.auth import agents, invitations, people, sessions
 from console.auth.invitations import read_invitation
 from console.auth.people import Role, roles_of
@@ -146,6 +148,7 @@ def test_nobody_is_offered_to_disable_an_agent_where_there_is_none(open_page):
     assert "disable-agent" not in [box.key for box in at.selectbox]
 
 
+@pytest.mark.at_length
 def test_only_an_admin_edits_groups_and_deletes_them(open_page):
     for name in ("Rosa", "Sam"):
         signed_in(name, "reviewer")

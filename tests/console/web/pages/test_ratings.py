@@ -66,6 +66,7 @@ def test_the_page_without_an_answer_says_who_rated_them(rating, open_page, words
     assert "You have rated" not in said
 
 
+@pytest.mark.at_length
 def test_who_has_rated_every_answer_has_none_left_while_others_still_rate(rating, open_page, words):
     judge("Ada", "yes", "no", "no")
     assert "Rate rated: 0 answers left" in [button.label for button in open_page("ratings", role="reviewer").button]
@@ -85,6 +86,7 @@ def test_detectors_leave_answers_alone(rating):
     assert all(one.majority is None for one in ratings().answers)
 
 
+@pytest.mark.at_length
 def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, words):
     for who in ("ann", "bob", "cem"):
         judge(who, "yes", "no: too long", "no")
@@ -116,6 +118,7 @@ def test_without_ratings_the_page_says_so(open_page, words):
     assert [link.proto.label for link in at.get("page_link")] == ["Open the Inbox"]
 
 
+@pytest.mark.at_length
 def test_a_rater_sees_no_votes_while_an_answer_is_open(rating, open_page, words):
     judge("ann", "yes: in other words")
     at = open_page("ratings", judge="rated")

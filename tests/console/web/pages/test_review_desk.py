@@ -100,6 +100,7 @@ def reject(at):
     return at.button(key=f"reject-{item}").click().run()
 
 
+@pytest.mark.at_length
 def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
     at = reject(open_page("review"))
     assert "The inspection budget is spent" in words(at)

@@ -52,6 +52,7 @@ def test_an_agent_that_gave_up_is_said_on_the_open_page_and_in_the_list(open_pag
     assert ">claimed by you<" not in words(at)
 
 
+@pytest.mark.at_length
 def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_page, data_dir, words):
     ask("support", 1)
     at = open_page("review", role="reviewer")
@@ -121,6 +122,7 @@ def test_an_address_that_is_two_decisions_late_does_not_reopen_the_decided_item(
     assert item_of(at) not in (first, second)
 
 
+@pytest.mark.at_length
 def test_back_in_the_browser_opens_the_decided_item(open_page, kettles):
     at = open_page("review", run=kettles, role="reviewer")
     first = approve(at)

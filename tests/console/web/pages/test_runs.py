@@ -90,6 +90,7 @@ def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words,
     assert not at.get("plotly_chart")
 
 
+@pytest.mark.at_length
 def test_judging_again_under_another_threshold(open_page, words, kettles):
     at = open_page("runs")
     at.number_input(key="threshold").set_value(0.9)
@@ -178,6 +179,7 @@ def click(at, label):
     button.click().run()
 
 
+@pytest.mark.at_length
 def test_allowed_checks_of_a_gate_are_listed_and_filtered_by_rule(open_page, words):
     gate = Gate("bot", undo_s=0)
     gate.open()
@@ -254,6 +256,7 @@ def test_a_policy_is_edited_with_the_same_warnings_and_only_what_was_shown_is_st
         assert policy_store.list_versions(session, runs.get(session, "bot"))[0].text == "default: deny"
 
 
+@pytest.mark.at_length
 def test_earlier_versions_are_listed_compared_and_returned_to_in_one_step(open_page, words):
     Gate("bot").open()
     with writing() as session:
@@ -308,6 +311,7 @@ def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, sta
         assert runs.patterns(runs.get(session, "bills")) == ["pay_bill"]
 
 
+@pytest.mark.at_length
 def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles):
     at = open_page("runs")
     heads = [head.value for head in at.subheader]
@@ -351,6 +355,7 @@ def test_agents_are_stopped_and_may_continue(open_page, words):
     assert gate.ask("Refund order 2.", [], "refund(2)", task_id="2").look() is None
 
 
+@pytest.mark.at_length
 def test_a_row_of_all_runs_opens_the_run(open_page, kettles, tmp_path):
     log = write_log(tmp_path / "log.jsonl", Trajectory("t", "generic", "pay", (Step("", "pay()", "done"),)))
     ingest.import_file(log, "bank", "auto", lambda _: None)
@@ -361,6 +366,7 @@ def test_a_row_of_all_runs_opens_the_run(open_page, kettles, tmp_path):
     assert at.query_params["run"] == at.selectbox(key="run_picker").value == "bank"
 
 
+@pytest.mark.at_length
 def test_an_import_is_undone_on_the_page(open_page, words, kettles, status):
     at = open_page("runs")
     at.button(key="undo_import").click().run()
@@ -368,6 +374,7 @@ def test_an_import_is_undone_on_the_page(open_page, words, kettles, status):
     assert status(kettles)["trials"] == []
 
 
+@pytest.mark.at_length
 def test_fewer_patterns_say_what_left_the_queue(open_page, words, kettles):
     at = open_page("runs")
     with reading() as session:

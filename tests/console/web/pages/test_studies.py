@@ -65,6 +65,7 @@ def test_the_form_makes_the_design_that_the_example_is(new_study):
     assert stored("pilot") == load(example())
 
 
+@pytest.mark.at_length
 def test_what_stands_in_the_form_is_what_is_created(new_study, words):
     at = new_study("quick")
     field(at, "Tasks per condition").set_value(3)
@@ -171,6 +172,7 @@ def test_putting_nothing_into_the_form_says_what_to_do(new_study, words):
     assert "No design given. Choose a file or paste a design, then load it." in words(at)
 
 
+@pytest.mark.at_length
 def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
     at = new_study()
     at.session_state["design_tab"] = "YAML"

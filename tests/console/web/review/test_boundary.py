@@ -36,6 +36,7 @@ def walked(copy, data_dir, parts):
 
 
 # It starts a second Python with a copy of the console, since a fault is planted in its files.
+@pytest.mark.at_length
 @pytest.mark.parametrize(
     "parts",
     [FEW, pytest.param(planted.PARTS, marks=[pytest.mark.at_length, pytest.mark.timeout(1_800)])],

@@ -94,6 +94,7 @@ def test_later_puts_it_behind_the_others(open_page, disputed):
     assert [button.key for button in at.button if button.label.startswith("Aligned")] == first != second
 
 
+@pytest.mark.at_length
 def test_a_settled_one_is_settled_again_by_a_further_revision(open_page, disputed, words):
     at = open_page("studies", adjudicate="kettles")
     click(at, "Aligned")
@@ -117,6 +118,7 @@ def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
     assert settled_labels() == []
 
 
+@pytest.mark.at_length
 def test_what_another_tab_settled_meanwhile_stays(open_page, disputed, words):
     late, at = (open_page("studies", adjudicate="kettles") for _ in range(2))
     click(at, "Aligned")

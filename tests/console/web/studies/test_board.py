@@ -136,6 +136,7 @@ def test_simulated_places_are_played_once_it_is_open(desk, words):
     assert stages() == {"P01": "free", "P02": "free", "P03": "finished"}
 
 
+@pytest.mark.at_length
 def test_a_dry_run_plays_everybody(desk):
     lifecycle.open_study("small")
     at = desk()
