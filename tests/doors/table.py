@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import typer
@@ -12,6 +10,7 @@ import yaml
 from fastapi.routing import APIRoute
 
 from console.server import guard
+from tests.forking import Forked
 
 HERE = Path(__file__).parent
 FILE = HERE / "ways_in.yaml"
@@ -36,18 +35,15 @@ def without_row(found, section):
     return new + gone
 
 
-def start_listing():
-    """A process that prints the routes of the served app."""
-    program = [sys.executable, str(HERE / "programs" / "list_routes.py")]
-    env = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
-    return subprocess.Popen(program, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start_listing(out):
+    """A process that prints the routes of the served app into that file."""
+    return Forked([], cwd=HERE, env=os.environ, output=out, program=HERE / "programs" / "list_routes.py")
 
 
-def listed(process):
+def listed(process, out):
     """What `start_listing` has printed: (methods, path) of each route."""
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    return [(methods, path) for methods, path in json.loads(out)]
+    assert process.wait(timeout=60) == 0, out.read_text()
+    return [(methods, path) for methods, path in json.loads(out.read_text().splitlines()[-1])]
 
 
 def routes_of(app_routes):

@@ -62,15 +62,16 @@ class Console:
 @pytest.fixture(scope="module")
 def console(tmp_path_factory):
     data = tmp_path_factory.mktemp("doors") / "data"
-    listing = table.start_listing()
     with at_home(data), serving(data, INFERACT_API_TOKEN=API_TOKEN) as server:
+        routes = tmp_path_factory.mktemp("routes") / "routes.json"
+        listing = table.start_listing(routes)
         Gate("desk", "full-validation", reviews_per_item=3, undo_s=0).ask(
             "Refund order 12.", [], "refund_order({})", task_id="a"
         )
         signed_in("Zoe")
         with reading() as session:
             (theirs,) = sessions.open_sessions(session, now_ms(), "Zoe")
-        yield Console(server, table.listed(listing), study_code(places=2 * len(ADVERSARIES)), theirs.id)
+        yield Console(server, table.listed(listing, routes), study_code(places=2 * len(ADVERSARIES)), theirs.id)
 
 
 @pytest.fixture(autouse=True)
