@@ -25,18 +25,21 @@ from console.detection.detectors.rules import (
     shopping,
     tool_calls,
 )
-from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line
+from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line, quote_action
 from console.detection.detectors.rules.stated import list_call_lines, recipient_replaced, runs_code
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
 from console.environments.evidence import Evidence, evidence_of
+from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.call_values import leaves
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, TURNS, Effect
 from console.trajectory.provenance import Source
 from console.trajectory.requirements import Line, Standing, verify
+from console.trajectory.requirements.anchors import AnchorKind, read_anchors
 from console.trajectory.requirements.sentences import explain_table
 from console.trajectory.terms import TermKind
+from console.trajectory.tools import list_words
 
 MOST_SENTENCES = 4
 REFUSAL = PATTERNS["init.refusal"]
@@ -131,7 +134,36 @@ def done_before(evidence: Evidence) -> Finding | None:
     undone = any(Effect.DELETE in call.effects and call.step > earlier[-1].step for call in evidence.tool_calls[:-1])
     if not earlier[-1].failed and (not changes or undone or _IN_PARTS.search(evidence.user)):
         return Finding(1.0)
-    return Finding(1.0, f"The same action was tried in step {earlier[-1].step}, {how}.", ("before",))
+    told = f"The same action was tried in step {earlier[-1].step}, {how}."
+    return Finding(1.0, told, ("before",), None if earlier[-1].failed else _asked_once(earlier[-1], evidence))
+
+
+def _asked_once(earlier: Act, evidence: Evidence) -> Line | None:
+    """Return the broken line of a payment, message or new thing that ran before, if the user named no number of them.
+
+    After a later message of the user, or a later change, the action may be needed again.
+    """
+    later = any(act.talks and act.step >= earlier.step for act in evidence.acts) or any(
+        call.effects & CHANGING and earlier.step < call.step < evidence.pending.step for call in evidence.tool_calls
+    )
+    several = any(
+        anchor.kind is AnchorKind.NUMBER and 1 < float(anchor.value) <= _MOST for anchor in read_anchors(evidence.user)
+    )
+    if later or several or not any(map(_adds, evidence.pending_calls)):
+        return None
+    shown = quote_action(evidence, earlier.action, earlier.step)
+    return tool_calls.unasked(evidence.pending_calls[0].call.name, shown, evidence)
+
+
+def _adds(call: TracedCall) -> bool:
+    """Return whether a call that runs twice pays twice, makes a second thing or reaches somebody a second time."""
+    reaches = Effect.SEND in call.effects and any(names_recipient(one.name) for one in call.arguments)
+    return Effect.PAY in call.effects or reaches or bool(_NEW & set(list_words(call.call.name)))
+
+
+_NEW = frozenset({"create", "add", "insert", "issue", "book", "order", "reserve", "schedule"})
+_MOST = 20
+"""The largest number that is read as a number of equal actions."""
 
 
 def _is_shopping(evidence: Evidence) -> bool:
@@ -249,7 +281,7 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     order = sorted(found, key=lambda name: (name not in rules, -weighed[name]))
     said = _arguments([(found[name], name in rules) for name in order if name in rules or weighed[name] > 0])
     rationale = "\n".join(said) or explain_table(table, evidence.pending.step)
-    unchecked = tool_calls.name_unchecked(evidence, rationale) if evidence.pending_calls and not rules else []
+    unchecked = [*tool_calls.name_unchecked(evidence, rationale), *records.name_choices(evidence)] if not rules else []
     return Verdict(
         score=table.score,
         rationale="\n".join([rationale, *unchecked]),
@@ -283,4 +315,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=17)
+RULES = Detector("rules", "Rules", judge, version=18)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from console.detection.detectors.rules.exclusions import is_unwanted
+from console.detection.detectors.rules.exclusions import is_unwanted, latest
 from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
@@ -24,6 +24,7 @@ from console.detection.detectors.rules.stated import (
     PROSE,
     StatedValue,
     file_ending,
+    is_dealt_with,
     is_discussed,
     is_handled_before,
     list_stated,
@@ -137,7 +138,10 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
             before = evidence.user[max(0, match.start() - 60) : match.start()]
             if _is_same(match[0], value) or _IS_OPEN.search(before):
                 continue
-            if any(same_value(one, other) for one in untouched for other in read_anchors(match[0])):
+            said = read_anchors(match[0])
+            if any(same_value(one, other) for one in untouched for other in said):
+                continue
+            if any(is_dealt_with(other, evidence) for other in said):
                 continue
             if kind == "path" and file_ending(match[0]) != file_ending(value):
                 continue
@@ -311,11 +315,13 @@ def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote
         return None
     found: Quote | None = None
     removes = Effect.DELETE in call.effects
-    for token in tokens:
+    for token in dict.fromkeys((value, *tokens)):
         if token in FUNCTION_WORDS:
             continue
-        for quote in find_quotes(re.compile(rf"(?<![^\W_]){re.escape(token)}"), evidence, lower=True):
-            if not is_unwanted(quote, evidence, removes=removes):
-                return None
-            found = found or quote
+        said = latest(find_quotes(re.compile(rf"(?<![^\W_]){re.escape(token)}"), evidence, lower=True))
+        if not all(is_unwanted(quote, evidence, removes=removes) for quote in said):
+            return None
+        found = found or next(iter(said), None)
+        if found and token == value:
+            break
     return found if found and one.value not in _earlier_values(evidence) else None

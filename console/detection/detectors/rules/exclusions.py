@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from console.detection.detectors.rules.finding import PATTERNS, words_after, words_before
 from console.environments.evidence import Evidence
@@ -17,7 +18,9 @@ _STATEMENT = PATTERNS["exclusions.statement"]
 _AND = re.compile(
     r"\s(?:and|und|et|y|e|en(?= (?:de|het|een|mijn|ook|dan|niet) )|i|и|but|aber|mais|pero|ma|then)\s|[和而]"
 )
+_BUT = re.compile(r"\s(?:but|rather|sino|sondern|bensì|lecz|utan)\s")
 _KEEP = PATTERNS["exclusions.keep"]
+_STAYS = PATTERNS["exclusions.stays"]
 _LEAVES, _SWAPS = PATTERNS["exclusions.leaves"], PATTERNS["exclusions.swaps"]
 _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")
 
@@ -28,7 +31,7 @@ def is_excluding(before: str, *, words: bool = False) -> bool:
     if found is None or _STATEMENT.search(before[: found.start()]):
         return False
     scope = before[found.start() :]
-    return not (_NOT_EITHER.search(scope) or (words and _AND.search(scope)))
+    return not (_NOT_EITHER.search(scope) or _BUT.search(scope) or (words and _AND.search(scope)))
 
 
 def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> bool:
@@ -44,10 +47,17 @@ def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> boo
 
 def is_unwanted(quote: Quote, evidence: Evidence, *, removes: bool) -> bool:
     """Return whether the words around a quote exclude it or keep it; "keep" counts only if the call `removes`."""
-    before = words_before(quote, evidence)
-    is_kept = is_keeping(before, words=True, removes=removes)
+    before, after = words_before(quote, evidence), words_after(quote, evidence)
+    is_kept = is_keeping(before, words=True, removes=removes) or (removes and bool(_STAYS.search(after)))
     # Some languages have the verb, and its negation, at the end.
-    return is_kept or is_excluding(before, words=True) or bool(_NOT_AFTER.search(words_after(quote, evidence)))
+    return is_kept or is_excluding(before, words=True) or bool(_NOT_AFTER.search(after))
+
+
+def latest(quotes: Iterable[Quote]) -> list[Quote]:
+    """Return the quotes from the last message among them: the user's last word on a thing counts."""
+    found = list(quotes)
+    last = max((quote.step or 0 for quote in found), default=0)
+    return [quote for quote in found if (quote.step or 0) == last]
 
 
 def is_leaving(before: str) -> bool:

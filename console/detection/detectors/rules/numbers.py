@@ -60,7 +60,10 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     # The first day of a range has no month: "from 3 to 7 July".
     dates = [one.quote for one in case.all_stated if one.anchor.kind is AnchorKind.DATE]
     left = [each for each in left if not any(_begins_range(each.quote, one, case.evidence) for one in dates)]
-    left = [each for each in left if not _is_in_other_unit(value, each)]
+    left = [each for each in left if not (_is_in_other_unit(value, each) or _is_of_another_kind(each, case))]
+    if _SUMS.search(one.name) and any(_is_percentage(each, case) for each in case.stated):
+        # What the percentage is of may be known to the agent alone.
+        left = [each for each in left if is_mistaken(value, each.number)]
     if is_discussed(case.evidence):
         # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
         left = [each for each in left if each.is_money or is_mistaken(value, each.number) or _is_about_call(each, case)]
@@ -83,6 +86,22 @@ def _begins_range(number: Quote, day: Quote, evidence: Evidence) -> bool:
     """Return whether only a word such as "to" stands between a number and a date, so that it begins a range of days."""
     is_near = (number.place, number.step) == (day.place, day.step) and 0 < day.start - number.end < _LONGEST_GAP
     return is_near and _TO.fullmatch(words_after(number, evidence, day.start - number.end)) is not None
+
+
+def _is_of_another_kind(stated: StatedValue, case: Case) -> bool:
+    """Return whether a stated number is a person's age, part of a fraction, or a percentage of a passed sum."""
+    after = words_after(stated.quote, case.evidence, _LONGEST_GAP)
+    is_age = _OLD.match(after) and not _AGE.search(case.one.name)
+    return bool(is_age or _FRACTION.match(after) or (_SUMS.search(case.one.name) and _is_percentage(stated, case)))
+
+
+def _is_percentage(stated: StatedValue, case: Case) -> bool:
+    """Return whether a stated number is a percentage that the argument's name does not ask for."""
+    after = words_after(stated.quote, case.evidence, _LONGEST_GAP).lstrip()
+    return bool(_PERCENT.match(after)) and not _RATE.search(case.one.name)
+
+
+_OLD, _AGE, _FRACTION, _RATE = (PATTERNS[f"numbers.{name}"] for name in ("old", "age", "fraction", "rate"))
 
 
 def _is_about_call(stated: StatedValue, case: Case) -> bool:
@@ -159,7 +178,9 @@ def _is_derived(value: float, case: Case) -> bool:
         found |= {first / second} if second else set()
         found |= {second / first} if first else set()
         if _PERCENT.search(case.evidence.user):
-            found |= {part for pair in ((first, second), (second, first)) for part in _percentages(*pair)}
+            parts = {part for pair in ((first, second), (second, first)) for part in _percentages(*pair)}
+            # Whole amounts are often rounded percentages.
+            found |= {value for part in parts if value.is_integer() and abs(value - part) < 1} | parts
         if any(abs(value - each) < 0.005 for each in found):
             return True
     if not _SHARES.search(f"{lowered(case.one.name)} {lowered(case.evidence.user)}"):

@@ -17,6 +17,7 @@ from console.detection.detectors.rules.exclusions import is_swapping, is_unwante
 from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, words_before
 from console.detection.detectors.rules.stated import PROSE, may_change
 from console.environments.evidence import Evidence
+from console.environments.tool_use import is_telling
 from console.trajectory.call_values import leaves
 from console.trajectory.effects import Effect
 from console.trajectory.provenance import Argument, Source
@@ -29,8 +30,11 @@ _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _ON_ONE_LINE = re.compile(r"\s*(?:\n|;|,\s)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
+_TOKEN = re.compile(r"\d{1,2}:\d\d|[^\W\d_]+|\d{2,}")
 _MEASURE = re.compile(r"[^\W\d_]{2,20} \d{1,2}(?![\w.,:]\d)|(?<![\d.,:])\d{1,2} ?[^\W\d_]{2,20}")
 """A short number beside the name of what it measures, such as "size 43"."""
+_SHORT = 3
+"""The number of letters up to which a word names no record alone."""
 _GONE = PATTERNS["records.gone"]
 _ALL = PATTERNS["records.all"]
 _COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
@@ -53,23 +57,72 @@ def other_record_described(evidence: Evidence) -> Finding | None:
         said = [each for each in all_said if not is_swapping(words_before(each.quote, evidence))]
         for one in call.arguments if may_change(call, evidence) else ():
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
-                shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
-                records = _list_records(shown[:_LONGEST_LIST], lowered(one.value).strip())
+                records = _records_of(one, evidence)
                 beside = [lowered(text) for name, text in call.leaves if name == one.name and text != one.value]
                 found = _find_other(one, records, said, beside, evidence)
                 if found is not None:
-                    return _told(one, found, is_open=_is_spoken_of(one, records, evidence), evidence=evidence)
+                    # What the user excludes in the last message, no message of the agent can have settled.
+                    is_last = found.is_excluded and not any(
+                        act.talks and act.step > (found.quote.step or 0) for act in evidence.acts
+                    )
+                    is_open = not is_last and _is_spoken_of(one, records, evidence)
+                    return _told(one, found, is_open=is_open, evidence=evidence)
     return None
+
+
+def name_choices(evidence: Evidence) -> list[str]:
+    """Return a sentence about the ids that the agent took from lists without a word of the user or an agreed offer
+    that names one record of the list, or an empty list.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
+        for one in (one for one in call.arguments if one.source is Source.TOOL and is_telling(one, call)):
+            records = _records_of(one, evidence)
+            if len(records) > 1 and not PROSE.search(one.name) and _is_open_choice(one, records, evidence):
+                where = f"one of {len(records)} records in step {one.step}"
+                found[one.name, one.value] = f"`{one.name}`: {one_line(one.value, 60)}, {where}"
+    if not found:
+        return []
+    more, these = (f", and {len(found) - 1} more", "any of these records") if len(found) > 1 else ("", "this record")
+    return [f"Not checked: {next(iter(found.values()))}{more}. No word of the user is in {these} alone."]
+
+
+def is_named(one: Argument, evidence: Evidence) -> bool:
+    """Return whether the user wrote a word that a result has for the record with this id and for no other record."""
+    own = _own_words(lowered(one.value).strip(), _records_of(one, evidence))
+    return _has_one(evidence.user, frozenset(word for word in own if len(word) > _SHORT))
+
+
+def _is_open_choice(one: Argument, records: Sequence[str], evidence: Evidence) -> bool:
+    """Return whether neither the user nor the agent's last message names the taken record alone."""
+    value = lowered(one.value).strip()
+    own = _own_words(value, records)
+    rest = [record for record in records if not _holds(record, value)]
+    others = frozenset(word for record in rest for word in _TOKEN.findall(record) if len(word) > 1)
+    others -= frozenset(_TOKEN.findall(" ".join(record for record in records if _holds(record, value))))
+    last = next((lowered(act.action) for act in reversed(evidence.acts) if act.talks), "")
+    is_offered = (_holds(last, value) or _has_one(last, own)) and not _has_one(last, others)
+    return not (is_offered or _holds(evidence.user, value) or _has_one(evidence.user, own))
 
 
 def _is_spoken_of(one: Argument, records: Sequence[str], evidence: Evidence) -> bool:
     """Return whether a message of the agent has words of the taken record alone, so that the user can have agreed."""
     value = lowered(one.value).strip()
+    own = _own_words(value, records)
+    said = (lowered(act.action) for act in evidence.acts if act.talks)
+    return any(_holds(text, value) or _has_one(text, own) for text in said)
+
+
+def _own_words(value: str, records: Sequence[str]) -> frozenset[str]:
+    """Return the words that only the taken record of a list has."""
     taken = " ".join(record for record in records if _holds(record, value))
     others = " ".join(record for record in records if not _holds(record, value))
-    own = {word for word in _WORD.findall(taken) if len(word) > 1} - set(_WORD.findall(others))
-    said = (lowered(act.action) for act in evidence.acts if act.talks)
-    return any(_holds(text, value) or not own.isdisjoint(_WORD.findall(text)) for text in said)
+    return frozenset(word for word in _TOKEN.findall(taken) if len(word) > 1) - set(_TOKEN.findall(others))
+
+
+def _has_one(text: str, words: frozenset[str]) -> bool:
+    """Return whether a text has one of the words; words without blanks between them can be within others."""
+    return not words.isdisjoint(_TOKEN.findall(text)) or any(w in text for w in words if WITHOUT_SPACES.search(w))
 
 
 def _told(one: Argument, found: _Said, *, is_open: bool, evidence: Evidence) -> Finding:
@@ -132,7 +185,13 @@ def _matches(one: _Said, text: str) -> bool:
 
 
 def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
-    """Yield the words and values with which the user can have described a thing."""
+    """Yield the words and values with which the user can have described a thing; of a word, only its last use."""
+    said = list(_list_all(evidence, removes=removes))
+    last = {one.word: one.quote.step or 0 for one in said}
+    yield from (one for one in said if one.anchor is not None or last[one.word] == (one.quote.step or 0))
+
+
+def _list_all(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
     for place, step, whole, start in evidence.user_texts:
         plain = lowered(whole)
         anchors = [anchor for anchor in read_anchors(whole[start:]) if anchor.kind in _COMPARED]
@@ -168,6 +227,12 @@ def _form(value: str) -> str:
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", value))
 
 
+def _records_of(one: Argument, evidence: Evidence) -> list[str]:
+    """Return the records of the list from which an argument comes, or []."""
+    shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
+    return _list_records(shown[:_LONGEST_LIST], lowered(one.value).strip())
+
+
 def _list_records(text: str, value: str) -> list[str]:
     """Return the records of the list that holds a value, or [] if the text has no such list."""
     try:
@@ -200,7 +265,8 @@ def _find_siblings(document: Any, value: str) -> list[str]:
     for _, part in parts:
         if isinstance(part, (dict, list)) and (inner := _find_siblings(part, value)):
             return inner
-    objects = [(name, part) for name, part in parts if isinstance(part, dict)]
+    is_label = isinstance(document, dict) and any(lowered(name) == value for name in document)
+    objects = [(name, part) for name, part in parts if isinstance(part, dict) or (is_label and isinstance(part, str))]
     texts = [lowered(" | ".join([name, *(text for _, text in _scalars(part))])) for name, part in objects]
     is_list = isinstance(document, list) or len(objects) == len(parts)
     return texts if is_list and len(texts) > 1 and any(_holds(text, value) for text in texts) else []
@@ -216,4 +282,6 @@ def _scalars(part: Any) -> Iterator[tuple[str, str]]:
                 yield from _scalars(value) if isinstance(value, (dict, list)) else [(name, str(value)), *measure]
     elif isinstance(part, list):
         for value in part:
-            yield from _scalars(value) if isinstance(value, (dict, list)) else [("", str(value))]
+            yield from _scalars(value)
+    else:
+        yield "", str(part)

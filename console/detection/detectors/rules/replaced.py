@@ -32,6 +32,7 @@ from console.detection.detectors.rules.stated import (
     StatedValue,
     each_once,
     file_ending,
+    is_dealt_with,
     is_discussed,
     is_handled_before,
     list_stated,
@@ -143,11 +144,15 @@ _OF_A_PERSON = PATTERNS["replaced.of_a_person"]
 """Names of dates that belong to a person or document and not to the request."""
 
 
+_ORDINAL = re.compile(r"(?<![\w.,])[0-3]?\d(?:st|nd|rd|th)\b")
+
+
 def _date(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
     if (case.from_tool and not case.changes) or _OF_A_PERSON.search(case.one.name):
         return None
-    if {float(reading[-2:]) for reading in new.value.split("|")} & set(case.numbers):
-        # The first day of a range has no month: "from 3 to 7 July".
+    days = {*case.numbers, *(float(quote.text[:-2]) for quote in find_quotes(_ORDINAL, case.evidence))}
+    if {float(reading[-2:]) for reading in new.value.split("|")} & days:
+        # A day has no month at the beginning of a range, "from 3 to 7 July", or in a reply: "make it the 4th".
         return None
     spans = {number * period for number in case.numbers for period in _PERIODS}
     for value in left:
@@ -302,7 +307,7 @@ def _is_used_before(value: StatedValue, one: Argument, evidence: Evidence) -> bo
     tools = {call.call.name for call in evidence.pending_calls}
     changes = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
     given += [text for call in changes if call.call.name not in tools for _, text in call.leaves]
-    return any(_is_in(value.anchor, text) for text in given)
+    return is_dealt_with(value.anchor, evidence) or any(_is_in(value.anchor, text) for text in given)
 
 
 def _told(one: Argument, found: StatedValue, evidence: Evidence) -> Finding:

@@ -24,6 +24,7 @@ from console.detection.detectors.rules.finding import (
 )
 from console.environments.evidence import Evidence
 from console.environments.tool_use import COMMAND, TracedCall, find_requests, is_place
+from console.trajectory.call_values import leaves
 from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, Effect, Kind
 from console.trajectory.provenance import Argument, Source, is_switch
@@ -118,6 +119,21 @@ def is_handled_before(value: str, evidence: Evidence) -> bool:
     """Return whether an earlier call that changes data passed this value, such as a file that the agent made."""
     earlier = (call for call in evidence.tool_calls if call.step < evidence.pending.step)
     return any(lowered(value) in lowered(text) for call in earlier for _, text in call.leaves)
+
+
+def is_dealt_with(stated: Anchor, evidence: Evidence) -> bool:
+    """Return whether a call that changed something passed a stated value before the user's last message.
+
+    The value belongs to that call, and the next one can be about another thing.
+    """
+    last = max((act.step for act in evidence.acts if act.talks), default=0)
+    done = (act for act in evidence.acts if act.step < last and act.kind in _CHANGES and not act.failed)
+    calls = (call for act in done for call in act.calls)
+    passed = (anchor for call in calls for _, text in leaves(call.arguments) for anchor in read_anchors(str(text)))
+    return any(same_value(stated, other) for other in passed)
+
+
+_CHANGES = frozenset({Kind.CHANGING, Kind.PAYING, Kind.SENDING, Kind.DELETING})
 
 
 def list_stated(evidence: Evidence) -> list[StatedValue]:

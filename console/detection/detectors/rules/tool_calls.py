@@ -17,6 +17,7 @@ from console.detection.detectors.rules.finding import (
     quoted,
 )
 from console.detection.detectors.rules.numbers import is_priced
+from console.detection.detectors.rules.records import is_named
 from console.detection.detectors.rules.stated import PROSE, has_word_of, list_stated, may_change, runs_code
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
@@ -66,6 +67,7 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         for one in call.arguments
         if one.source is Source.TOOL and (is_identifying(one.value) or names_recipient(one.name)) and not _is_plain(one)
         if not (_is_made_by(one, evidence) or _is_begun(one, evidence)) and lowered(one.value) not in evidence.policy
+        if Effect.SEND in call.effects or not is_named(one, evidence)
     ]
     suspect = [(call, one) for call, one in foreign if not (call.asked or _is_looked_up(call, one, evidence))]
     if not suspect or not is_english(evidence.user):
@@ -86,11 +88,11 @@ def _is_looked_up(call: TracedCall, one: Argument, evidence: Evidence) -> bool:
     named, or a whole entry of a result. If the call pays, sends or deletes, the agent must have looked for a thing
     that the user named.
     """
-    if is_figure(one.value):
+    if is_figure(one.value) and not ID_NAME.search(one.name):
         stated = any(other.source is Source.USER and names_recipient(other.name) for other in call.arguments)
         return stated or bool(_COMPUTES & set(list_words(one.tool)))
     shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
-    entry = re.search(rf"[\[:,]\s*\"{re.escape(one.value)}\"\s*[,}}\]]", shown)
+    entry = re.search(rf"[\[:,]\s*\"?{re.escape(one.value)}\"?\s*[,}}\]]", shown)
     grave = call.effects & {Effect.PAY, Effect.SEND, Effect.DELETE}
     return bool(entry) and (not grave or _is_sought(one.step, evidence))
 
