@@ -58,6 +58,7 @@ from console.trajectory.terms import COLOURS, lowered
 
 _PERIODS = (1, 7, 14, 30, 31, 28, 365, 366)
 _STARTS = re.compile(r"^(?:start|from|begin|von|desde|du|debut|début|inicio|dal|check_?in|depart)", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?<![\w.,])[0-3]?\d(?:st|nd|rd|th)\b")
 _ENDS = re.compile(r"^(?:end|to|until|till|bis|hasta|au|fin|fino|al|até|check_?out|return)", re.IGNORECASE)
 
 
@@ -142,9 +143,6 @@ def _is_in(value: Anchor, text: str) -> bool:
 
 _OF_A_PERSON = PATTERNS["replaced.of_a_person"]
 """Names of dates that belong to a person or document and not to the request."""
-
-
-_ORDINAL = re.compile(r"(?<![\w.,])[0-3]?\d(?:st|nd|rd|th)\b")
 
 
 def _date(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
