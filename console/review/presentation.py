@@ -43,9 +43,9 @@ CELL_CHARS, _ROWS = 120, 30
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
-    """Return the text on one line, cut at `limit` characters."""
-    flat = " ".join(text[: limit * 4].split())
-    return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1].rstrip() + "…"
+    """Return the text on one line, cut at `limit` characters, and at a space if one is near."""
+    flat, is_read = " ".join(text[: limit * 4].split()), len(text) <= limit * 4
+    return flat if is_read and len(flat) <= limit else re.sub(r"\s+\S{,11}$", "", flat[: limit - 1]) + "…"
 
 
 def is_long(text: str) -> bool:

@@ -42,7 +42,7 @@ def show(run: tables.Run, opened: int) -> None:
         with reading() as session:
             found = session.get(tables.Trajectory, opened)
             home = session.get_one(tables.Run, found.run_id).name if found else ""
-        show_problem(f"{refusal} The trajectory belongs to run {home}." if home else str(refusal))
+        show_problem(f"{refusal} {f'The trajectory belongs to run {home}.' if home else 'Choose one from the list.'}")
         if home:
             st.button("Open the run", key="own-run", on_click=choose_run, args=(home,))
         return

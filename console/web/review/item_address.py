@@ -10,7 +10,7 @@ from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.language import _, gettext_noop
+from console.language import _, gettext_noop, quoted
 from console.review import decisions, inbox
 from console.review.waiting import find_pressing_item
 from console.runs import run_options
@@ -112,7 +112,7 @@ def claim_next(
         found = decisions.claim_item(queue, session, run, pressing.item_id, reviewer, at_ms, settles=False)
         if isinstance(found, Claim):
             told = _("An item of {run} comes first, because its deadline is near. Then you return to {scope}.")
-            st.session_state.setdefault("done", told.format(run=run.name, scope=scope.name))
+            st.session_state.setdefault("done", told.format(run=quoted(run.name), scope=quoted(scope.name)))
             return found
     return decisions.claim_next_item(queue, session, scope, reviewer, at_ms, settles=False)
 

@@ -114,6 +114,8 @@ def test_a_preview_is_one_short_line(text, limit):
 def test_a_cut_preview_says_that_it_is_cut():
     assert preview("short  and\nsweet") == "short and sweet"
     assert preview("word " * 200).endswith("…")
+    assert preview("Send the parcel to Lange Straße 7 in Berlin.", 24) == "Send the parcel to…"
+    assert preview("x" * 200, 24) == "x" * 23 + "…"
     assert preview("x" + " " * 5_000 + "y").endswith("…")
 
 

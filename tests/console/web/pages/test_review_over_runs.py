@@ -201,7 +201,7 @@ def test_in_a_chosen_run_an_agent_elsewhere_comes_first_when_its_time_ends(open_
     ask("billing", 2, timeout_s=200)
     at = open_page("review", run=kettles, role="reviewer")
     assert "<b>billing</b>" in words(at)
-    assert "An item of billing comes first, because its deadline is near." in words(at)
+    assert "An item of “billing” comes first, because its deadline is near." in words(at)
 
 
 def test_over_all_runs_the_agent_comes_first_and_a_timed_skip_says_so(open_page, kettles, words):

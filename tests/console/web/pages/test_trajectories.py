@@ -108,7 +108,7 @@ def test_an_unknown_record_is_told_in_a_sentence(open_page, words, kettles):
     at = open_page("trajectories")
     at.query_params["id"] = "4711"
     at.run()
-    assert "4711" in words(at)
+    assert "with id 4711. Choose one from the list." in words(at)
 
 
 def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, kettles, tmp_path):
