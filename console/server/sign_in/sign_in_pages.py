@@ -183,7 +183,7 @@ def _session_rows(identity: Identity) -> list[dict[str, object]]:
             "seen": utc_minute(one.seen_ms),
             "here": one.id == identity.session_id,
         }
-        for one in found
+        for one in sorted(found, key=lambda one: one.id != identity.session_id)
     ]
 
 

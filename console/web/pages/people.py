@@ -116,7 +116,7 @@ def show_sessions(identity: Identity) -> None:
     st.header(_("Sessions") if everybody else _("Your sessions"), anchor=False)
     with reading() as session:
         found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
-    for one in found:
+    for one in sorted(found, key=lambda one: one.id != identity.session_id):
         line = st.container(horizontal=True, vertical_alignment="center", key=f"session-{one.id}")
         words = _("{name}: {browser}, {address}; last seen {day} UTC")
         if one.id == identity.session_id:

@@ -299,8 +299,8 @@ def test_rows_say_which_browser_from_where_and_since_when(opened):
     when = "since 2030-03-17 17:46 UTC, last seen 2030-03-17 17:4"
     assert shown.status_code == 200
     assert rows(shown.text) == [
-        f"Ada unknown browser unknown address, {when}6 UTC",
         f"Ada this browser Firefox on Linux 192.0.2.9, {when}7 UTC",
+        f"Ada unknown browser unknown address, {when}6 UTC",
     ]
     assert "<h1>Your sessions</h1>" in shown.text
 
@@ -308,7 +308,7 @@ def test_rows_say_which_browser_from_where_and_since_when(opened):
 def test_an_admin_sees_everybodys_sessions_and_ends_one(opened):
     root, ada = opened("Rosa", Role.ADMIN), opened("Ada")
     page = browser_with(root).get("/sessions")
-    assert [row.split()[0] for row in rows(page.text)] == ["Ada", "Rosa"]
+    assert [row.split()[0] for row in rows(page.text)] == ["Rosa", "Ada"]
     assert "Who is signed in" in page.text
     with reading() as session:
         (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), "Ada")]
