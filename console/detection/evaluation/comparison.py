@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import func
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.bootstrap import Interval
 from console.analysis.metrics.classification import Confusion, McNemar, confusion, macro_f1, mcnemar
 from console.analysis.metrics.ranking_curves import average_precision, rank_cases
-from console.detection.evaluation.scores import Scores
-from console.runs.status import EVERY, Sample, select_verdicts
+from console.detection.evaluation.scores import Scores, Totals, read_totals
 from storage import tables
 
 
@@ -100,27 +98,21 @@ def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[st
     return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
 
 
-def tabulate_spending(session: Session, run: tables.Run, sample: Sample = EVERY, scale: float = 1.0) -> pd.DataFrame:
+def tabulate_spending(session: Session, run: tables.Run, totals: Totals | None = None) -> pd.DataFrame:
     """Return columns detector, verdicts, requests, prompt_tokens, completion_tokens, seconds, cost_usd.
 
     Requests, tokens and USD are missing if the detector uses no model; USD also if a price is unknown. The numbers of a
-    sample are multiplied by `scale`.
+    sample are multiplied by its scale.
     """
-    verdict = tables.Verdict
-    summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
-    statement = (
-        select_verdicts(run, sample, col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
-        .group_by(col(verdict.detector))
-        .order_by(col(verdict.detector))
-    )
+    totals = totals or read_totals(session, run)
     rows = [
         (name, count, *((requests, *tokens) if requests else (None, None, None)), latency_ms / 1_000, cost_usd)
-        for name, count, requests, *tokens, latency_ms, cost_usd in session.execute(statement)
+        for name, count, _, _, _, _, requests, *tokens, latency_ms, cost_usd in totals.verdicts
     ]
     columns = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
     whole = dict.fromkeys(columns[2:5], "Int64")
     found = pd.DataFrame(rows, columns=columns).astype({**whole, "cost_usd": "Float64"})
-    if scale == 1.0:
+    if (scale := totals.sample.scale) == 1.0:
         return found
     return found.assign(**{name: found[name].mul(scale).round(4 if name == "cost_usd" else 0) for name in columns[1:]})
 

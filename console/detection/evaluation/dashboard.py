@@ -21,7 +21,7 @@ from console.analysis.metrics.classification import reliability as bins_of
 from console.analysis.metrics.ranking_curves import Ranking, rank_cases
 from console.detection.evaluation import comparison, paper, scores
 from console.detection.evaluation.metrics import measure_detector
-from console.detection.evaluation.scores import UNKNOWN, Population, Scores, count_population
+from console.detection.evaluation.scores import UNKNOWN, Population, Scores, Totals, read_totals
 from console.runs.status import Sample, draw_sample
 from storage import tables
 from storage.tables import RunKind
@@ -93,36 +93,30 @@ def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in known.items() if name not in ("intervals", "parsed_only")}
 
 
-def build_dashboard(session: Session, run: tables.Run) -> Dashboard:
-    """Return the current evaluation of a run."""
-    sample = draw_sample(session, run)
-    population = count_population(session, run, sample)
-    by_detector = scores.read_scores(session, run, sample)
+def build_dashboard(session: Session, run: tables.Run, totals: Totals | None = None) -> Dashboard:
+    """Return the current evaluation of a run; `totals` are those of its sample, if known."""
+    totals = totals or read_totals(session, run, draw_sample(session, run))
+    by_detector = scores.read_scores(session, run, totals.sample, totals)
     return Dashboard(
-        version=dashboard_version(session, run),
+        version=dashboard_version(session, run, totals),
         run=run.name,
         environment=run.environment,
         halted_free=run.halted_free,
         reviews=run.reviews_per_item,
         is_gate=run.kind == RunKind.GATE,
         cap=runs.cap(session, run),
-        population=population,
+        population=totals.population,
         scores=by_detector,
         known={name: known for name, one in by_detector.items() if (known := one.labelled).n},
-        spending=comparison.tabulate_spending(session, run, sample, population.scale),
-        sample=sample,
+        spending=comparison.tabulate_spending(session, run, totals),
+        sample=totals.sample,
     )
 
 
-def dashboard_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+def dashboard_version(session: Session, run: tables.Run, totals: Totals | None = None) -> tuple[Any, ...]:
     """Return a value that changes whenever the run's dashboard changes."""
-    return (
-        *scores.scores_version(session, run, draw_sample(session, run)),
-        run.budget_cap,
-        run.budget_percent,
-        run.halted_free,
-        run.reviews_per_item,
-    )
+    totals = totals or read_totals(session, run, draw_sample(session, run))
+    return (run.id, *totals.version, run.budget_cap, run.budget_percent, run.halted_free, run.reviews_per_item)
 
 
 _FINE = 400

@@ -18,7 +18,7 @@ from console.analysis.metrics.classification import FIGURES, Confusion, brier, c
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, rank_cases, roc_auc
 from console.analysis.metrics.score_file import compute_figures
 from console.detection.evaluation.paper import evaluate_as_paper
-from console.detection.evaluation.scores import OWN, Scores, count_population, read_scores
+from console.detection.evaluation.scores import OWN, Scores, Totals, read_scores, read_totals
 from console.errors import BadInput, Refused
 from console.runs.status import EVERY, Sample, draw_sample
 from storage import tables
@@ -39,13 +39,14 @@ def evaluate(
     at `threshold` if it is given. Raise Refused if labels are missing.
     """
     sample = draw_sample(session, run)
-    scores = {name: one for name, one in read_labelled_scores(session, run, sample).items() if one.n}
+    totals = read_totals(session, run, sample)
+    scores = {name: one for name, one in read_labelled_scores(session, run, sample, totals).items() if one.n}
     if not scores:
         raise Refused(
             f"Run {run.name} has no judged trajectory with a gold label. Judge the run: inferact detect "
             f"{quote(run.name)} --method rules. If the run is already judged, its log has no gold labels."
         )
-    everything = count_population(session, run, sample).n
+    everything = totals.population.n
     as_paper = evaluate_as_paper(session, run, threshold, sample) if paper else {}
     found: dict[str, dict[str, Any]] = {}
     for name, one in scores.items():
@@ -57,9 +58,11 @@ def evaluate(
     return found
 
 
-def read_labelled_scores(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, Scores]:
-    """Return every detector's scores on the labelled trajectories of a run."""
-    return {name: one.labelled for name, one in read_scores(session, run, sample).items()}
+def read_labelled_scores(
+    session: Session, run: tables.Run, sample: Sample = EVERY, totals: Totals | None = None
+) -> dict[str, Scores]:
+    """Return every detector's scores on the labelled trajectories of a run; `totals` are the sample's, if known."""
+    return {name: one.labelled for name, one in read_scores(session, run, sample, totals).items()}
 
 
 def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: int) -> dict[str, Any]:

@@ -84,20 +84,15 @@ class Scores:
         return self.where(~np.isnan(self.probabilities))
 
 
-def read_scores(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, Scores]:
-    """Return the scores of every detector of a run, by detector name."""
+def read_scores(
+    session: Session, run: tables.Run, sample: Sample = EVERY, totals: Totals | None = None
+) -> dict[str, Scores]:
+    """Return the scores of every detector of a run, by detector name; `totals` are the sample's, if known."""
     by_detector: dict[str, list[Any]] = {}
     for row in session.execute(_statement(run, sample)):
         by_detector.setdefault(row[0], []).append(row)
-    refused = count_refused(session, run, sample)
+    refused = (totals or read_totals(session, run, sample)).refused
     return {name: replace(_arrays(name, rows), refused=refused.get(name, 0)) for name, rows in by_detector.items()}
-
-
-def count_refused(session: Session, run: tables.Run, sample: Sample = EVERY) -> dict[str, int]:
-    """Return the number of a run's checkpoints that a model refused to judge, by detector."""
-    verdict = tables.Verdict
-    statement = select_verdicts(run, sample, col(verdict.detector), func.count()).where(col(verdict.score).is_(None))
-    return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
 
 
 def select_judged(run: tables.Run, *columns: Any, sample: Sample = EVERY) -> Select[Any]:
@@ -105,17 +100,6 @@ def select_judged(run: tables.Run, *columns: Any, sample: Sample = EVERY) -> Sel
     verdict, record = tables.Verdict, tables.Trajectory
     own = select_verdicts(run, sample, *columns).where(col(record.carried_over).is_(False))
     return own.where(col(record.recorded_outcome) != Outcome.HALTED, col(verdict.score).is_not(None))
-
-
-def scores_version(session: Session, run: tables.Run, sample: Sample = EVERY) -> tuple[Any, ...]:
-    """Return a value that changes with any verdict, threshold or trajectory of the sample."""
-    verdict, record = tables.Verdict, tables.Trajectory
-    newest = (func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)))
-    verdicts = select_verdicts(run, sample, *newest, func.sum(col(verdict.threshold)))
-    records = select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
-        *sample.conditions(run)
-    )
-    return (run.id, sample.total, *session.execute(verdicts).one(), *session.execute(records).one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +124,54 @@ class Population:
         return np.array(np.rint(counts * self.scale), dtype=np.int64)
 
 
-def count_population(session: Session, run: tables.Run, sample: Sample = EVERY) -> Population:
-    """Return the number of trajectories to judge, of halted trajectories and of copies of earlier trials."""
-    record = tables.Trajectory
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The totals of a sample's verdicts by detector and of its trajectories by trial.
+
+    `verdicts` has (detector, verdicts, highest id, latest time, sum of thresholds, verdicts with a score, requests,
+    prompt tokens, completion tokens, latency in ms, cost in USD), and `trajectories` (trial, halted ones, ones to
+    judge, copies of earlier trials, highest id, ones with a label).
+    """
+
+    sample: Sample
+    verdicts: tuple[tuple[Any, ...], ...]
+    trajectories: tuple[tuple[Any, ...], ...]
+
+    @property
+    def version(self) -> tuple[Any, ...]:
+        """A value that changes with any verdict, threshold or trajectory of the sample."""
+        # A server may add up decimal numbers in another order the next time.
+        return (self.sample.total, *(row[:-2] for row in self.verdicts), *self.trajectories)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """The number of checkpoints that a model refused to judge, by detector."""
+        return {row[0]: row[1] - row[5] for row in self.verdicts if row[1] > row[5]}
+
+    @property
+    def population(self) -> Population:
+        """The number of trajectories to judge, of halted trajectories and of copies of earlier trials."""
+        halted = {trial: ended for trial, ended, others, *_ in self.trajectories if ended or others}
+        judgeable, copies = (sum(row[at] for row in self.trajectories) for at in (2, 3))
+        return Population(judgeable, halted, copies, self.sample.scale)
+
+
+def read_totals(session: Session, run: tables.Run, sample: Sample = EVERY) -> Totals:
+    """Return the totals of the run's verdicts and trajectories in the sample."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
+    newest = (func.max(col(verdict.id)), func.max(col(verdict.created_ms)), func.sum(col(verdict.threshold)))
+    counts = (*newest, func.count(col(verdict.score)), *(func.sum(col(one)) for one in summed))
+    verdicts = select_verdicts(run, sample, col(verdict.detector), func.count(), *counts)
     halted, own = col(record.recorded_outcome) == Outcome.HALTED, col(record.carried_over).is_(False)
-    kinds = (own & halted, own & not_(halted), not_(own))
-    statement = (
-        select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in kinds))
-        .where(*sample.conditions(run))
-        .group_by(col(record.trial))
+    kinds = (func.sum(case((one, 1), else_=0)) for one in (own & halted, own & not_(halted), not_(own)))
+    known = func.max(col(record.id)), func.count(col(record.label))
+    trials = select(col(record.trial), *kinds, *known).where(*sample.conditions(run))
+    found = (
+        session.execute(statement.group_by(by).order_by(by)).all()
+        for statement, by in ((verdicts, col(verdict.detector)), (trials, col(record.trial)))
     )
-    rows = session.execute(statement).all()
-    halted_by_trial = {row[0]: int(row[1]) for row in rows if row[1] or row[2]}
-    return Population(sum(int(row[2]) for row in rows), halted_by_trial, sum(int(row[3]) for row in rows), sample.scale)
+    return Totals(sample, *(tuple(map(tuple, rows)) for rows in found))
 
 
 def _statement(run: tables.Run, sample: Sample) -> Any:

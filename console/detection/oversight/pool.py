@@ -92,7 +92,7 @@ def pool_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     final = sa_select(func.max(col(settled.id)), func.count()).where(settlement_condition(run))
     counts = [value for query in (decided, moved, outcomes, final) for value in session.execute(query).one()]
     stated = (run.budget_cap, run.budget_percent, run.detector, run.options)
-    return (*scores.scores_version(session, run, sample), *stated, *counts)
+    return (run.id, *scores.read_totals(session, run, sample).version, *stated, *counts)
 
 
 def read_reviews(session: Session, run: tables.Run, sample: Sample = EVERY) -> pd.DataFrame:

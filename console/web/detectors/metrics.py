@@ -11,25 +11,26 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import effective_reliability, macro_f1
 from console.analysis.statistics.estimates import number, range_text
-from console.database import reading
+from console.database import Session, database_url, reading
 from console.detection.detectors.baselines import RANDOM
 from console.detection.evaluation import across, comparison, dashboard, paper
 from console.detection.evaluation.dashboard import Dashboard, build_dashboard
 from console.detection.evaluation.metrics import count_matrix, weigh_errors
-from console.detection.evaluation.scores import OWN
+from console.detection.evaluation.scores import OWN, Totals, read_totals
 from console.errors import Refused
 from console.language import counted
 from console.runs.export.formats import as_csv
+from console.runs.status import draw_sample
 from console.studies.analysis.format import p_value
 from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
 from console.web.widgets.chart import download
 from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.tables import FigureCell, FigureColumn, capitalize, figures_html, show_grid
+from storage import tables
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
 _NO_PROBABILITY = "no probability; after enough reviews, convert the scores (inferact recalibrate)"
@@ -37,11 +38,15 @@ _ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
 
-@st.cache_resource(max_entries=6, show_spinner="Measuring the detectors…")
-def dashboard_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboard:
+def dashboard_of(session: Session, run: tables.Run) -> Dashboard:
     """Return the evaluation dashboard of a run; compute it again only if the version has changed."""
-    with reading() as session:
-        evaluation = build_dashboard(session, runs.get(session, run_name))
+    totals = read_totals(session, run, draw_sample(session, run))
+    return _dashboard(session, run, totals, database_url(), dashboard.dashboard_version(session, run, totals))
+
+
+@st.cache_resource(max_entries=6, show_spinner="Measuring the detectors…")
+def _dashboard(_session: Session, _run: tables.Run, _totals: Totals, url: str, version: tuple[Any, ...]) -> Dashboard:
+    evaluation = build_dashboard(_session, _run, _totals)
     _ = evaluation.tables  # Computed now instead of on first use.
     return evaluation
 

@@ -4,8 +4,7 @@ from shlex import quote
 
 import streamlit as st
 
-from console.database import database_url, reading
-from console.detection.evaluation import dashboard
+from console.database import reading
 from console.runs.status import STATED
 from console.web.detectors import corrected, metrics, oversight, requirement_lines
 from console.web.run_picker import chosen_run, run_picker
@@ -14,8 +13,8 @@ from console.web.widgets.messages import next_step_row, show_empty_state
 st.title("Detectors")
 with reading() as session:
     run = chosen_run(session)
-    version = dashboard.dashboard_version(session, run) if run else ()
-if run is None:
+    evaluation = metrics.dashboard_of(session, run) if run else None
+if run is None or evaluation is None:
     show_empty_state("No runs yet", "Import a log, then judge it with detectors.")
     next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
@@ -26,7 +25,6 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-h
     with st.popover("Error costs"):
         st.number_input("Cost of a miss", min_value=0.0, value=1.0, key="miss_cost")
         st.number_input("Cost of a false alarm", min_value=0.0, value=1.0, key="alarm_cost")
-evaluation = metrics.dashboard_of(database_url(), run.name, version)
 if not evaluation.scores:
     show_empty_state(
         "No verdicts yet",
@@ -57,4 +55,4 @@ metrics.agreement(evaluation)
 metrics.models(evaluation)
 metrics.show_published(evaluation)
 metrics.spending(evaluation)
-requirement_lines.show_line_counts(run.name, version)
+requirement_lines.show_line_counts(run.name, evaluation.version)

@@ -53,15 +53,15 @@ def test_what_could_not_be_read_is_flagged_at_any_threshold_and_has_no_probabili
 
 
 def test_the_population_counts_what_reviewers_would_meet(run):
-    there = of_run(run, scores.count_population)
+    there = of_run(run, scores.read_totals).population
     assert (there.judgeable, there.halted) == (3, {0: 0, 1: 1})
 
 
 def test_the_version_changes_with_verdicts_and_thresholds_and_with_nothing_else(run):
-    first = of_run(run, scores.scores_version)
-    assert of_run(run, scores.scores_version) == first
+    first = of_run(run, scores.read_totals).version
+    assert of_run(run, scores.read_totals).version == first
     judge(run, "random", [0.5] * 5)
-    second = of_run(run, scores.scores_version)
+    second = of_run(run, scores.read_totals).version
     assert second != first
     with writing() as session:
         from sqlalchemy import update
@@ -69,13 +69,13 @@ def test_the_version_changes_with_verdicts_and_thresholds_and_with_nothing_else(
         from storage.tables import Verdict
 
         session.execute(update(Verdict).where(Verdict.detector == "random").values(threshold=0.4, flagged=True))
-        assert scores.scores_version(session, runs.get(session, run)) != second
+        assert scores.read_totals(session, runs.get(session, run)).version != second
 
 
 def test_a_run_without_verdicts_has_no_scores():
     assert of_run(a_run("empty", [BAD]), scores.read_scores) == {}
-    assert isinstance(of_run("empty", scores.scores_version), tuple)
-    assert np.isfinite(of_run("empty", scores.count_population).judgeable)
+    assert isinstance(of_run("empty", scores.read_totals).version, tuple)
+    assert np.isfinite(of_run("empty", scores.read_totals).population.judgeable)
 
 
 def make_scores(labels, given, *, trials=None, threshold=0.5, unparsed=None):
