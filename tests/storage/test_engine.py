@@ -57,6 +57,7 @@ def test_a_reader_sees_one_state_and_does_not_wait_for_a_writer(url):
     assert names(url) == ["a"]
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("durability", Durability)
 def test_many_writers_take_turns(url, durability):
     def add(place):

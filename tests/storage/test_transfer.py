@@ -126,6 +126,7 @@ def test_what_a_server_cannot_hold_is_named_and_nothing_is_copied(busy, server, 
     assert count_rows(server) == before
 
 
+@pytest.mark.at_length
 def test_a_copy_that_differs_is_refused(busy, server):
     opened = create_engine(server)
     with opened.begin() as connection:

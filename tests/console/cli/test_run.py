@@ -74,6 +74,7 @@ def test_words_given_on_the_command_line_bring_the_next_trial(shop, inferact):
     assert status[0]["rejected"] + status[0]["halted"] == 10
 
 
+@pytest.mark.at_length
 def test_a_decision_that_can_still_be_taken_back_is_spoken_of(inferact):
     options = ["--env", "webshop", "--tasks", "1", "--detector", "full-validation", "--undo-seconds", "60"]
     inferact("run", "start", "--name", "shop", *options)
@@ -90,6 +91,7 @@ def test_a_decision_that_can_still_be_taken_back_is_spoken_of(inferact):
     assert timedelta(seconds=45) < due_at - datetime.now(UTC) <= timedelta(seconds=60)
 
 
+@pytest.mark.at_length
 def test_nothing_is_said_of_taking_back_where_nothing_waits(shop, inferact):
     assert "be undone" not in inferact("run", "next", "shop")[1]
     document = inferact("run", "next", "shop", "--json")[1]

@@ -184,6 +184,7 @@ def test_watchdog_denies_before_the_program_ends_its_wait(hook, tmp_path):
     assert time.monotonic() - began < 4
 
 
+@pytest.mark.at_length
 def test_check_names_every_way_in_which_a_call_could_run(installed, hook, tmp_path, monkeypatch):
     installed("claude")
     program = tmp_path / "claude"

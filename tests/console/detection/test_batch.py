@@ -194,6 +194,7 @@ def test_an_unreadable_reply_stays_flagged_whatever_the_threshold(endpoint, kett
     assert (report.cached, report.unparsed, report.flagged) == (2, 2, 2)
 
 
+@pytest.mark.at_length
 def test_an_endpoint_that_only_fails_is_left_alone_and_the_error_goes_up(endpoint, kettles):
     kettles(40)
     endpoint.script = lambda ask: Fault("401")

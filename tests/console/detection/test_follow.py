@@ -242,6 +242,7 @@ def test_a_follower_that_starts_again_keeps_every_flagged_action_in_the_queue(lo
         assert queued() == wanted(8)
 
 
+@pytest.mark.at_length
 def test_the_certificate_of_a_followed_log_holds_at_every_look(log):
     log.parent.mkdir()
     log.write_bytes(b"".join(session_lines(12)))

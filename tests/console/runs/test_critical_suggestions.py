@@ -94,6 +94,7 @@ def test_every_proposal_matches_an_action_that_was_given(actions):
         assert any(is_critical(action, [found.pattern]) for action, _ in actions)
 
 
+@pytest.mark.at_length
 def test_the_tools_of_a_real_service_desk(shared_data):
     from console.environments import ENVIRONMENTS
     from console.runs.importers import read_log

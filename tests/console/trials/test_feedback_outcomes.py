@@ -69,6 +69,7 @@ def test_an_approval_says_nothing_of_the_end_while_another_review_may_reject(tol
     assert said in approved
 
 
+@pytest.mark.at_length
 def test_a_blind_run_tells_it_once_it_has_closed(told, answer):
     told(blind=True)
     told.on()

@@ -151,6 +151,7 @@ def test_a_blind_run_shows_no_audit_after_the_fact(cast):
         audit_draws.set_audits(session, runs.get(session, "run"), "100%", now_ms(), after=True)
 
 
+@pytest.mark.at_length
 def test_the_command_plays_each_protocol_and_measures_runs_of_people(start_run, answer, cast, capsys, tmp_path):
     start_run(cast, n=4, trials=1)
     answer(by_letter)

@@ -217,6 +217,7 @@ def test_a_run_that_was_made_and_never_played_begins(trial):
     assert trial(0)[1].opening == "You are in the office. Send letter 0."
 
 
+@pytest.mark.at_length
 def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, answer, trial, status):
     cast = players(sends_wrong_until_told)
     start_run(cast, n=2, budget_cap=1, concurrency=1)

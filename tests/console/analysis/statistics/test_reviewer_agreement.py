@@ -175,6 +175,7 @@ def kappa_of(pairs):
     return cohen_kappa_score(pairs[:, 0], pairs[:, 1])
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize(
     ("of", "figure", "rows"),
     [

@@ -40,6 +40,7 @@ def walks(observation, draw):
     return f"click[{draw.choice(buttons or ['Back to Search'])}]"
 
 
+@pytest.mark.at_length
 @sweep(
     ("observation", "goals"), [("full", 5), ("react", 2), pytest.param("full", 40, marks=pytest.mark.at_length)], kept=1
 )

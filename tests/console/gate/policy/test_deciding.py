@@ -362,6 +362,7 @@ def test_shadow_records_what_was_asked_about_before_it_too(make_gate, policy, st
     assert gate.ask(TASK, STEPS, "look[2]", task_id="a").look() is None
 
 
+@pytest.mark.at_length
 def test_rollout_leaves_the_other_tasks_to_the_version_before(make_gate, policy):
     gate = make_gate(policy="default: allow")
     policy("{default: deny, rollout: 30%}")

@@ -52,6 +52,7 @@ def test_the_oracle_decides_all_that_waits_as_a_rule(shop):
     assert all(bool(words) == (decision != "approve") for decision, _, words, _ in decisions())
 
 
+@pytest.mark.at_length
 def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(shop):
     shop()
     tally = simulate.simulate("shop")

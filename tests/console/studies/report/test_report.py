@@ -122,9 +122,24 @@ def test_it_fetches_nothing_and_embeds_the_chart_library_once(page):
     assert "http" not in re.sub(r'http-equiv="', "", rest)
 
 
-def test_no_text_is_markup(design, tables):
-    tables["decisions"].loc[:, "condition"] = "<b>bold</b></script>"
-    page = without_plotly(report.html(design, tables, STAMP))
+MARKUP = "<b>bold</b></script>"
+
+
+def test_no_text_is_markup(design, tables, computed):
+    there = {
+        name: table.assign(condition=MARKUP) if "condition" in table else table for name, table in computed.items()
+    }
+    assert_no_markup(report.html(design, tables, STAMP, there))
+
+
+@pytest.mark.at_length
+def test_no_text_of_a_decision_is_markup(design, tables):
+    tables["decisions"].loc[:, "condition"] = MARKUP
+    assert_no_markup(report.html(design, tables, STAMP))
+
+
+def assert_no_markup(page):
+    page = without_plotly(page)
     assert "<script>alert" not in page
     assert "<b>bold" not in page
     assert "&lt;b&gt;bold" in page

@@ -34,6 +34,7 @@ ASKED = {
 }
 
 
+@pytest.mark.at_length
 def test_everything_is_asked_once_at_its_moment(study, walk, rows):
     made = study(**ASKED)
     person = joining.join(made.join_code)

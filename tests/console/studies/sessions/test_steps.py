@@ -269,6 +269,7 @@ def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
     assert (again.kind, again.claim.item_id) == ("probe", place.claim.item_id)
 
 
+@pytest.mark.at_length
 def test_two_tabs_at_once_begin_and_hand_over_once(study, walk, rows):
     made = study(tasks=6, budget=None, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)

@@ -89,6 +89,7 @@ def test_capacity_is_shown_by_hour_and_the_switch_stops_there(open_page, words, 
         assert run_options(get(session, "shop")).stops_at_capacity
 
 
+@pytest.mark.at_length
 def test_live_runs_compare_their_protocols_and_the_reasons_in_feedback(open_page):
     start.start_run("buy", {"webshop": 2}, rationale=0.5, protocol="undo")
     engine.resume("buy")

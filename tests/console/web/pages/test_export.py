@@ -27,6 +27,7 @@ def test_a_case_file_is_offered_and_says_what_it_is_for(open_page, words, kettle
     assert [button.label for button in at.get("download_button")] == ["Download file", "Download audit log"]
 
 
+@pytest.mark.at_length
 def test_a_layout_of_another_tool_names_what_is_left_out(open_page, words, kettles):
     at = open_page("export")
     for name, layout in export.LAYOUTS.items():

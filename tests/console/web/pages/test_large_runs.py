@@ -74,6 +74,7 @@ WITH RECURSIVE number(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i
 SELECT 1, 'Ada', 'human', 'approve', 'none', '', 'd', i, 1, 0, 0, 1, 3001, 1, 'import' FROM number"""
 
 
+@pytest.mark.at_length
 def test_my_reviews_counts_all_decisions_and_says_which_of_them_are_timed(large, open_page, words):
     with writing() as session:
         session.connection().execute(text(DECIDED))

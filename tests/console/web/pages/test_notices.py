@@ -92,6 +92,7 @@ def test_an_address_that_is_not_allowed_is_refused_and_kept_in_the_field(hook, o
     assert own() == []
 
 
+@pytest.mark.at_length
 def test_a_test_that_fails_says_why(hook, open_page, words):
     hook.answers = [503]
     at = press(add(open_page("notices", role="reviewer"), hook.url), "Send a test")

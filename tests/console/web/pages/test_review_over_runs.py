@@ -36,6 +36,7 @@ def end_wait(item):
         session.execute(update(tables.Ask).where(of_item).values(answer="timeout", deadline_ms=now_ms() - 1))
 
 
+@pytest.mark.at_length
 def test_an_agent_that_gave_up_is_said_on_the_open_page_and_in_the_list(open_page, data_dir, words):
     ask("support", 1)
     at = open_page("review", role="reviewer")

@@ -139,6 +139,7 @@ def test_a_table_shows_the_chosen_reviewers_of_its_analysis(part):
     assert "Table (CSV)" in [button.label for button in at.get("download_button")]
 
 
+@pytest.mark.at_length
 def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
     at = part("agreement")
     notes = re.search(r'<ol class="ia-notes">(.*?)</ol>', words(at))[1]

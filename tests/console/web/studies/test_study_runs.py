@@ -30,6 +30,7 @@ def test_it_can_be_chosen_nowhere(open_page, kettles, arm, page):
     assert arm not in str(picked(at))
 
 
+@pytest.mark.at_length
 def test_a_reviewer_who_asks_by_name_gets_another_run(open_page, kettles, arm):
     at = open_page("answers", role="reviewer", run=arm)
     assert at.session_state["run"] == "kettles"
