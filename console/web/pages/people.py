@@ -33,8 +33,8 @@ def show_people(identity: Identity) -> None:
         rows = []
         for one in known:
             called = one.name if one.disabled_ms is None else _("{name} (disabled)").format(name=one.name)
-            roles, invited = ", ".join(map(_, one.roles.split(","))), _tell_invitation(sent_to.get(one.id or 0))
-            rows.append((called, roles, invited, _day(one.created_ms), _day(one.disabled_ms)))
+            granted, invited = ", ".join(map(_, one.roles.split(","))), _tell_invitation(sent_to.get(one.id or 0))
+            rows.append((called, granted, invited, _day(one.created_ms), _day(one.disabled_ms)))
     heads = (_("Name"), _("Roles"), _("Invitation"), _("Since (UTC)"), _(_DISABLED))
     _show_table(_("Accounts"), [dict(zip(heads, row, strict=True)) for row in rows])
     _show_new_access("person")

@@ -185,8 +185,8 @@ def _is_derived(value: float, case: Case) -> bool:
             return True
     if not _SHARES.search(f"{lowered(case.one.name)} {lowered(case.evidence.user)}"):
         return False
-    parts = range(2, _MOST_SHARES + 1)
-    return any(abs(value - each / part) < 0.005 for each in said for part in parts)
+    shares = range(2, _MOST_SHARES + 1)
+    return any(abs(value - each / share) < 0.005 for each in said for share in shares)
 
 
 def _percentages(share: float, whole: float) -> set[float]:
