@@ -271,10 +271,7 @@ def start_again(connection: Connection) -> None:
 def read(
     connection: Connection, run_id: int, *parts: str, who: str | None = None
 ) -> list[tuple[int, str, str, int, int | None]]:
-    """Return (trial, name, who, number, latest time in ms or None) of the run's rows of these parts.
-
-    With `who`, return the rows of this reviewer alone.
-    """
+    """Return (trial, name, who, number, latest time in ms or None) of the run's rows of these parts, or of `who`."""
     rows = connection.execute(_reading(parts, who is not None), {"run": run_id, "who": who})
     return [(trial, name, of, int(n), last_ms) for trial, name, of, n, last_ms in rows]
 
@@ -284,7 +281,6 @@ def _reading(parts: tuple[str, ...], by_one: bool) -> TextClause:
     columns, selects = "trial, name, who, n, last_ms", []
     by = " AND who = :who" if by_one else ""
     for name in parts:
-        marked = f"SELECT DISTINCT block FROM {CHANGED} WHERE part = '{name}'"
         of_part = f"run_id = :run AND part = '{name}'"
         # The time of a total cannot do without the times of marked blocks.
         last = (
@@ -293,13 +289,16 @@ def _reading(parts: tuple[str, ...], by_one: bool) -> TextClause:
         )
         stored = f"SELECT trial, name, who, {{}} AS n, {{}} AS last_ms FROM {COUNTS} t WHERE {of_part}{by} AND block"
         selects.append(f"{stored.format('n', last if name == 'decision' else 'last_ms')} = {_TOTAL}")
+        marked = f"SELECT block FROM marked_{name}"
         selects.append(f"{stored.format('-n', 'CAST(NULL AS BIGINT)')} IN ({marked})")
         # Adding 0 hides the indexes that begin with the run, so that only the rows of the marked blocks are read.
         counted = PARTS[name].over(marked, "r.run_id + 0 = :run")
         selects.append(f"SELECT {columns} FROM ({counted}) AS part_{name} WHERE true{by}")
     rows = f"({' UNION ALL '.join(selects)}) AS every"
+    # PostgreSQL starts no parallel workers for the scan of a named query: they would take most of the time.
     grouped = "GROUP BY trial, name, who HAVING sum(n) <> 0 ORDER BY trial, name, who"
-    return text(f"SELECT trial, name, who, sum(n), max(last_ms) FROM {rows} {grouped}")
+    known = (f"marked_{name} AS (SELECT DISTINCT block FROM {CHANGED} WHERE part = '{name}')" for name in parts)
+    return text(f"WITH {', '.join(known)} SELECT trial, name, who, sum(n), max(last_ms) FROM {rows} {grouped}")
 
 
 _IS_UNMARKED = f"NOT EXISTS (SELECT 1 FROM {CHANGED} m WHERE m.part = c.part AND m.block = c.block)"

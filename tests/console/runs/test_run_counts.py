@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import orjson
 import pytest
-from sqlalchemy import delete, text
+from sqlalchemy import delete, event, text
 from sqlmodel import select
 
 from console.database import reading, writing
@@ -19,7 +19,7 @@ from console.runs import archive, get, status
 from console.trajectory import Outcome
 from storage import run_counts, tables
 from storage.check import check
-from storage.engine import close
+from storage.engine import close, engine
 from tests import postgres
 from tests.postgres import BOTH
 from tests.sweeps import sweep
@@ -335,6 +335,32 @@ def test_a_stored_count_that_differs_from_its_rows_is_a_problem_until_it_is_stor
         run_counts.start_again(session.connection())
     assert [one for one in check(url) if "counts" in one] == []
     compare(url)
+
+
+@postgres.NEEDED
+def test_a_server_starts_no_workers_to_read_the_counts():
+    statements = []
+    with postgres.database() as url, engine(url).connect() as connection:
+        with writing(url) as session:
+            fill(session, "run", random.Random(3))
+            columns = ", ".join(name for name in tables.Trajectory.model_fields if name not in ("id", "digest"))
+            session.execute(
+                text(
+                    f"INSERT INTO trajectory (id, {columns}, digest) SELECT 50000 + n, {columns}, 'more' || n "
+                    "FROM (SELECT * FROM trajectory LIMIT 1) AS one CROSS JOIN generate_series(1, 20000) AS n"
+                )
+            )
+        run_counts.fold(url, least=1)
+        connection.exec_driver_sql("ANALYZE")
+        # At the usual cost, workers would not read so few rows.
+        for cost in ("parallel_setup_cost", "parallel_tuple_cost"):
+            connection.exec_driver_sql(f"SET {cost} = 0")
+        event.listen(connection, "before_cursor_execute", lambda *told: statements.append(told[2:4]))
+        run_counts.read(connection, 1, "trajectory")
+        ((statement, values),) = statements
+        plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())
+    assert "trajectory_pkey" in plan
+    assert "Gather" not in plan
 
 
 @BOTH
