@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -12,13 +13,14 @@ from console.analysis.charts.studies import AGREEMENT_MEASURES
 from console.analysis.statistics.estimates import contrast_title
 from console.analysis.statistics.estimates import number as number
 from console.language import counted
+from console.trajectory.strict_yaml import read_data
 
 P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent", "simple_p")
 """The columns that hold p-values."""
 
 _NOTES = ("note", "method")
-_DASH = "–"
-_DIGITS = 3
+_DASH, _DIGITS = "–", 3
+_SHOWN = AGREEMENT_MEASURES | read_data(files(__package__) / "cells.yaml", dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,7 @@ def heading(column: str, columns: Mapping[str, ColumnFormat]) -> str:
 
 def format_signed(value: float) -> str:
     """Return a difference with its sign, zero without a sign, or a dash if the difference is missing."""
-    if pd.isna(value):
-        return _DASH
-    return number(value, "+.3f")
+    return _DASH if pd.isna(value) else number(value, "+.3f")
 
 
 def p_value(value: float) -> str:
@@ -99,8 +99,8 @@ def cell_text(cell: Any, column: str = "", columns: Mapping[str, ColumnFormat] =
         return _DASH
     if isinstance(cell, float):
         return _float_text(cell, column, columns)
-    if column in ("measure", "figure"):
-        return (AGREEMENT_MEASURES | {"d_prime": "d'"}).get(str(cell), str(cell))
+    if column in ("measure", "figure", "purpose", "seeded", "decisions") and isinstance(cell, str):
+        return _SHOWN.get(cell, cell)
     if column == "contrast":
         return contrast_title(str(cell))
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)

@@ -149,7 +149,7 @@ def _sentences(curves: oversight.Curves, undecided: str) -> Iterator[str]:
 
 
 def _contain(items: int) -> str:
-    return f"{counted(items, 'flagged trajectory')} {'contains' if items == 1 else 'contain'}"
+    return "flagged trajectory contains" if items == 1 else f"{counted(items, 'flagged trajectory')} contain"
 
 
 def _wanted(detectors: list[str], routing: str) -> _Wanted:

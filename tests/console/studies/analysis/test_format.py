@@ -61,3 +61,9 @@ def test_success_stands_in_per_cent_with_a_column_for_each_trial():
     assert found.loc[0, "trial 1"] == "46.0 ± 0.8 (45.0 to 47.0)"
     assert found.loc[1, "trial 0"] == "30.0"
     assert pd.isna(found.loc[1, "trial 1"])
+
+
+def test_values_of_an_export_have_the_words_of_the_page():
+    assert cell_text("known-bad", "purpose") == "seeded, incorrect action"
+    assert cell_text("right decisions", "measure") == "correct decisions"
+    assert cell_text("right", "condition") == "right"
