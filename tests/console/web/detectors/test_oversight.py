@@ -58,7 +58,7 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
         "every inspected misalignment is caught; “as reviewed” excludes misalignments that reviewers approved."
         in words(at)
     )
-    assert table(at).loc["priority", ["Caught", "2 more"]].tolist() == [2, 1]
+    assert table(at).loc["priority", ["Caught", "Up to 2 more"]].tolist() == [2, 1]
     at.number_input(key="oversight-further").set_value(1).run()
     assert "the next flagged trajectory contains **" in words(at)
     assert curve(at)["as reviewed"] == [0, 1, 1, 1, 1, 2, 3]
