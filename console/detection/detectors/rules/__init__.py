@@ -232,6 +232,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "option_replaced": (1.3, listed.option_replaced, _is_passing_on),
     "item_added": (1.2, listed.item_added, _is_calling),
     "text_within": (2.0, numbers.text_within, _is_calling),
+    "value_corrected": (2.0, numbers.value_corrected, _is_calling),
     "number_repeated": (2.0, numbers.number_repeated, _is_calling),
     "recipient_replaced": (2.0, recipient_replaced, _is_calling),
     "other_record_described": (2.0, records.other_record_described, _is_passing_on),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from console.detection.detectors.rules.exclusions import is_unwanted, latest
+from console.detection.detectors.rules.exclusions import is_leaving, is_unwanted, latest
 from console.detection.detectors.rules.finding import (
     PATTERNS,
     Finding,
@@ -18,6 +18,7 @@ from console.detection.detectors.rules.finding import (
     quote_action,
     quote_result,
     quote_user,
+    words_before,
 )
 from console.detection.detectors.rules.stated import (
     ID_NAME,
@@ -273,9 +274,26 @@ def excluded_value(evidence: Evidence) -> Finding | None:
     for call in changing:
         for one in (one for one in call.arguments if not (PROSE.search(one.name) or _LEAVES_OUT.search(one.name))):
             found = _value_excluded(one, call, stated) or _word_excluded(one, call, evidence)
+            found = found or _switch_excluded(one, evidence)
             if found is not None:
                 return _told(one, found, evidence)
     return None
+
+
+def _switch_excluded(one: Argument, evidence: Evidence) -> Quote | None:
+    """Return the user's words for what a switch turns on, if the user's last words on it exclude it."""
+    words = list_words(one.name)
+    names = [word for word in words if len(word) > _MOST_WORDS and not is_verb(word)] or words
+    if lowered(one.value) not in ("true", "yes", "on") or not names or not _NEGATED.isdisjoint(words):
+        return None
+    said = latest(find_quotes(re.compile(rf"(?<![^\W_]){re.escape(names[-1])}"), evidence, lower=True))
+    is_left = (is_unwanted(one, evidence, removes=False) or is_leaving(words_before(one, evidence)) for one in said)
+    return said[0] if said and all(is_left) else None
+
+
+_NEGATED = frozenset(
+    {"no", "not", "non", "without", "skip", "exclude", "omit", "ignore", "disable", "decline", "remove"}
+)
 
 
 def _told(one: Argument, stated: Quote, evidence: Evidence) -> Finding:

@@ -23,6 +23,7 @@ from console.detection.detectors.rules.stated import (
     StatedValue,
     is_discussed,
     is_offered,
+    is_offered_since,
     list_stated,
     may_change,
 )
@@ -236,6 +237,52 @@ def number_repeated(evidence: Evidence) -> Finding | None:
             )
             return Finding(1.0, told, (twice[0].value,), line)
     return None
+
+
+def value_corrected(evidence: Evidence) -> Finding | None:
+    """Find a value that the user stated first and corrected in a later message."""
+    stated = list_stated(evidence) if is_discussed(evidence) else []
+    for call in (call for call in evidence.pending_calls if may_change(call, evidence)):
+        passed = [anchor for _, text in call.leaves for anchor in read_anchors(text)]
+        for one in (one for one in call.arguments if one.source is Source.USER and not PROSE.search(one.name)):
+            found = _correction(one.value, passed, stated, evidence)
+            if found is not None:
+                line = broken(RequirementKind.AMOUNT, one.name, found.quote, quote_action(evidence, one.value))
+                told = f'The user corrected this to "{found.quote.text}"; the call passes `{one.name}`: {one.value}.'
+                return Finding(1.0, told, (one.value,), line)
+    return None
+
+
+def _correction(
+    value: str, passed: Sequence[Anchor], stated: Sequence[StatedValue], evidence: Evidence
+) -> StatedValue | None:
+    """Return the value of the user's only later message with words of correction, if it is like `value`, or None."""
+    own = [anchor for anchor in read_anchors(value) if anchor.text == value.strip()]
+    said = max((each.quote.step or 0 for each in stated if own and same_value(each.anchor, own[0])), default=None)
+    if said is None:
+        return None
+    later = [each for each in stated if (each.quote.step or 0) > said and each.anchor.kind is own[0].kind]
+    if len(later) != 1 or later[0].is_open or any(same_value(later[0].anchor, other) for other in passed):
+        return None
+    if is_offered_since(value, later[0].quote.step or 0, evidence):
+        return None
+    text = text_at(evidence.checkpoint, later[0].quote.place, later[0].quote.step) or ""
+    is_alike = own[0].kind in _CLOCK or _is_misread(own[0].value, later[0].anchor.value)
+    return later[0] if is_alike and _CORRECTS.search(lowered(text)) else None
+
+
+_CLOCK = frozenset({AnchorKind.DATE, AnchorKind.TIME})
+_CORRECTS = PATTERNS["numbers.corrects"]
+
+
+def _is_misread(first: str, second: str) -> bool:
+    """Return whether two texts of three characters or more have the same characters, or differ in one or two."""
+    if min(len(first), len(second)) <= _SHORT or len(first) != len(second):
+        return False
+    return sorted(first) == sorted(second) or sum(map(str.__ne__, first, second)) <= 2
+
+
+_SHORT = 2
 
 
 def text_within(evidence: Evidence) -> Finding | None:

@@ -35,6 +35,7 @@ _MEASURE = re.compile(r"[^\W\d_]{2,20} \d{1,2}(?![\w.,:]\d)|(?<![\d.,:])\d{1,2} 
 """A short number beside the name of what it measures, such as "size 43"."""
 _SHORT = 3
 """The number of letters up to which a word names no record alone."""
+_OWN = PATTERNS["records.own"]
 _GONE = PATTERNS["records.gone"]
 _ALL = PATTERNS["records.all"]
 _COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
@@ -54,7 +55,7 @@ def other_record_described(evidence: Evidence) -> Finding | None:
     """Find an argument with the id of a record in a list if the user described another record of that list."""
     for call in evidence.pending_calls:
         all_said = _list_said(evidence, removes=Effect.DELETE in call.effects)
-        said = [each for each in all_said if not is_swapping(words_before(each.quote, evidence))]
+        said = [each for each in all_said if not _is_beside(words_before(each.quote, evidence))]
         for one in call.arguments if may_change(call, evidence) else ():
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
                 records = _records_of(one, evidence)
@@ -68,6 +69,11 @@ def other_record_described(evidence: Evidence) -> Finding | None:
                     is_open = not is_last and _is_spoken_of(one, records, evidence)
                     return _told(one, found, is_open=is_open, evidence=evidence)
     return None
+
+
+def _is_beside(before: str) -> bool:
+    """Return whether the words before a word show that it describes no wanted record: a swap, or the user's name."""
+    return is_swapping(before) or _OWN.search(before) is not None
 
 
 def name_choices(evidence: Evidence) -> list[str]:
@@ -88,9 +94,11 @@ def name_choices(evidence: Evidence) -> list[str]:
 
 
 def is_named(one: Argument, evidence: Evidence) -> bool:
-    """Return whether the user wrote a word that a result has for the record with this id and for no other record."""
-    own = _own_words(lowered(one.value).strip(), _records_of(one, evidence))
-    return _has_one(evidence.user, frozenset(word for word in own if len(word) > _SHORT))
+    """Return whether the user wrote a longer word that a result has in the record with this id."""
+    value = lowered(one.value).strip()
+    taken = (record for record in _records_of(one, evidence) if _holds(record, value))
+    words = {word for record in taken for word in _WORD.findall(record) if len(word) > _SHORT}
+    return _has_one(evidence.user, frozenset(words - FUNCTION_WORDS))
 
 
 def _is_open_choice(one: Argument, records: Sequence[str], evidence: Evidence) -> bool:

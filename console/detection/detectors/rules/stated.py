@@ -90,8 +90,13 @@ def is_discussed(evidence: Evidence) -> bool:
 
 def is_offered(value: str, evidence: Evidence) -> bool:
     """Return whether a message of the agent contains a value, which the user can have accepted."""
+    return is_offered_since(value, 0, evidence)
+
+
+def is_offered_since(value: str, step: int, evidence: Evidence) -> bool:
+    """Return whether a message of the agent after a step, to which the user replied, contains a value."""
     said = re.compile(rf"(?<![^\W_]){re.escape(lowered(value))}(?![^\W_])")
-    return any(said.search(lowered(act.action)) for act in evidence.acts if act.talks)
+    return any(said.search(lowered(act.action)) for act in evidence.acts if act.talks and act.step > step)
 
 
 def may_change(call: TracedCall, evidence: Evidence) -> bool:

@@ -67,7 +67,7 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         for one in call.arguments
         if one.source is Source.TOOL and (is_identifying(one.value) or names_recipient(one.name)) and not _is_plain(one)
         if not (_is_made_by(one, evidence) or _is_begun(one, evidence)) and lowered(one.value) not in evidence.policy
-        if Effect.SEND in call.effects or not is_named(one, evidence)
+        if (Effect.SEND in call.effects and names_recipient(one.name)) or not is_named(one, evidence)
     ]
     suspect = [(call, one) for call, one in foreign if not (call.asked or _is_looked_up(call, one, evidence))]
     if not suspect or not is_english(evidence.user):
@@ -90,9 +90,10 @@ def _is_looked_up(call: TracedCall, one: Argument, evidence: Evidence) -> bool:
     """
     if is_figure(one.value) and not ID_NAME.search(one.name):
         stated = any(other.source is Source.USER and names_recipient(other.name) for other in call.arguments)
-        return stated or bool(_COMPUTES & set(list_words(one.tool)))
+        return stated or bool(_COMPUTES & set(list_words(one.tool))) or _is_sought(one.step, evidence)
     shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
-    entry = re.search(rf"[\[:,]\s*\"?{re.escape(one.value)}\"?\s*[,}}\]]", shown)
+    mark = '"?' if one.value.isdigit() else '"'
+    entry = re.search(rf"[\[:,]\s*{mark}{re.escape(one.value)}{mark}\s*[,}}\]]", shown)
     grave = call.effects & {Effect.PAY, Effect.SEND, Effect.DELETE}
     return bool(entry) and (not grave or _is_sought(one.step, evidence))
 

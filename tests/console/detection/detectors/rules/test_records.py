@@ -146,3 +146,72 @@ def test_a_number_as_an_id_is_known_if_the_user_chose_from_the_list_with_it():
     verdict = judge("My son will be off next week, he has a small operation.", *steps, action=action)
     assert verdict.score <= RULES.threshold
     assert "Not checked: `pupil_id`: 2391, one of 2 records in step 1." in verdict.rationale
+
+
+METER = (("get_meter({})", {"last": 870}), (say("418 and 9377, shall I send them?"), "Sorry, I misread it: 9337."))
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "right", "wrong"),
+    [
+        ("Day 418, night 9377.", METER, {"day": 418, "night": 9337}, {"day": 418, "night": 9377}),
+        ("A taxi at 14:15.", [(say("To where?"), "Home. Wait, at 15:15.")], {"time": "15:15"}, {"time": "14:15"}),
+        ("Il treno delle 9:10.", [(say("Va bene."), "Scusa, anzi alle 11:10.")], {"ora": "11:10"}, {"ora": "9:10"}),
+    ],
+)
+def test_a_value_that_the_user_corrected_is_flagged(asked, steps, right, wrong):
+    verdict = judge(asked, *steps, action=f"submit_request({json.dumps(wrong)})")
+    assert verdict.score > RULES.threshold
+    assert verdict.rationale.startswith("The user corrected this to ")
+    assert judge(asked, *steps, action=f"submit_request({json.dumps(right)})").score <= RULES.threshold
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps"),
+    [
+        ("Print order 5101.", [(say("Done?"), "And then 5102, please.")]),
+        (
+            "A taxi at 14:15.",
+            [(say("Yes."), "Sorry, 15:15."), (say("15:15 is taken, only 14:15 is free."), "Then that.")],
+        ),
+    ],
+)
+def test_a_later_value_that_corrects_nothing_leaves_the_first_one_alone(asked, steps):
+    value = "5101" if "5101" in asked else "14:15"
+    verdict = judge(asked, *steps, action=f'submit_request({{"value": "{value}"}})')
+    assert "corrected" not in verdict.rationale
+
+
+@pytest.mark.parametrize(
+    ("asked", "tool", "switch", "flagged"),
+    [
+        ("A twin room, please. We come by train, so no parking.", "book_room", {"parking": True}, True),
+        ("A twin room, please. We come by train, so no parking.", "book_room", {"parking": False}, False),
+        ("A twin room, please. We come by train, so no parking.", "book_room", {"no_parking": True}, False),
+        ("Close the ticket, but don't notify the customer.", "close_ticket", {"notify_customer": True}, True),
+        ("Close the ticket and notify the customer.", "close_ticket", {"notify_customer": True}, False),
+        ("Ohne Parkplatz, aber mit Frühstück.", "buche_zimmer", {"frühstück": True}, False),
+    ],
+)
+def test_a_switch_that_the_user_excluded_is_flagged(asked, tool, switch, flagged):
+    verdict = judge(asked, action=f"{tool}({json.dumps(switch, ensure_ascii=False)})")
+    assert (verdict.score > RULES.threshold) == flagged
+
+
+FAMILY = {"people": [{"id": "p-120", "name": "Olga Weber"}, {"id": "p-121", "name": "Nina Weber"}]}
+BASKET = {"items": [{"sku": "eggs-12"}, {"sku": "yoghurt-500"}, {"sku": "bananas-6"}]}
+PROJECTS = {"projects": [{"id": "PRJ-4", "name": "Kestrel"}, {"id": "PRJ-7", "name": "Kestrel Tools"}]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "action"),
+    [
+        ("An appointment for my mother. My name is Olga Weber.", FAMILY, 'book_visit({"patient_id": "p-121"})'),
+        ("Einen Termin für meine Mutter, ich heiße Olga Weber.", FAMILY, 'book_visit({"patient_id": "p-121"})'),
+        ("The same as last time, but skip the yoghurt.", BASKET, 'place_order({"items": [{"sku": "eggs-12"}]})'),
+        ("File the lunch, it goes on Kestrel.", PROJECTS, 'submit_expense({"project": "PRJ-4"})'),
+        ("Leave it with the neighbour.", {"options": []}, 'schedule_delivery({"option": "neighbour"})'),
+    ],
+)
+def test_a_word_that_describes_no_wanted_record_is_no_sign_against_another_one(asked, found, action):
+    assert judge(asked, ("look_up({})", found), action=action).score <= RULES.threshold
