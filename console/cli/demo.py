@@ -91,7 +91,7 @@ def _sentence(document: dict[str, Any], known: bool) -> str:
     begun = "already exists" if known else f"ran {last['tasks']} tasks offline, without a model or a network"
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
-        f"{last['halted']} halted, {last['paused']} were held at an action.\n"
+        f"{last['halted']} halted, {last['paused']} paused at an action.\n"
         "Review the pending items and reject with feedback. Then let the agents try again, on the page or with: "
         f"inferact run next {quote(name)}"
     )

@@ -178,7 +178,7 @@ def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
 
 
-OUTCOMES = {"paused": "held at an action", "rejected": "stopped at an action"}
+OUTCOMES = {"paused": "paused at an action", "rejected": "stopped at an action"}
 """The words for outcomes. A held action may have a decision; an edit, a policy or an undo may stop an action."""
 
 _HEADINGS = {

@@ -233,7 +233,8 @@ def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
         ids = [one.letter.message_id for one in members]
         with st.container(horizontal=True, vertical_alignment="center", key=f"letter-{key}-{ids[0]}"):
             show_html(f'<p class="ia-letter">{plain(told)}</p>')
-            if is_dead and not reason.endswith("(410)"):
+            # Another attempt changes nothing if the receiver is gone or the item is closed.
+            if is_dead and not reason.endswith(("(410)", "the item closed first")):
                 st.button(_("Retry messages"), key=f"retry-{key}-{ids[0]}", on_click=_act, args=(_retry, ids))
 
 

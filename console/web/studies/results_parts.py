@@ -107,9 +107,10 @@ def _show_grid(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], ke
     shown, notes = readable(grid, hidden)
     names = list(map(str, shown))
     heads = {name: st.column_config.Column(capitalize(heading(name, part.columns))) for name in names}
-    if "figure" in heads:
-        # The grid fits a column to its usual cells and cuts a name of twice their length.
-        heads["figure"]["width"] = 16 + 7 * max(len(str(cell)) for cell in shown["figure"])
+    for name, head in heads.items():
+        # The grid fits a column to its usual cells and cuts its head, and a name of twice their length.
+        words = [str(head["label"]), *(cell for cell in shown[name] if isinstance(cell, str))]
+        head["width"] = min(420, 24 + 7 * max(map(len, words)))
     show_grid(
         shown.style.format({name: partial(cell_text, column=name, columns=part.columns) for name in names}),
         part.title,

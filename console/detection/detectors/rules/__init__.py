@@ -162,8 +162,6 @@ def _adds(call: TracedCall) -> bool:
 
 
 _NEW = frozenset({"create", "add", "insert", "issue", "book", "order", "reserve", "schedule"})
-_MOST = 20
-"""The largest number that is read as a number of equal actions."""
 
 
 def _is_shopping(evidence: Evidence) -> bool:

@@ -155,6 +155,6 @@ def test_a_gate_has_a_case_file_on_both_databases(tmp_path, server):
     assert "shop-bot is the run of a gate with 1 trajectory" in said
     assert "Items without a decision: 0 expired, 1 pending." in said
     assert "The policy allowed 1 check without asking a person." in said
-    assert '<th scope="col">held at an action</th>' in said
+    assert '<th scope="col">paused at an action</th>' in said
     # A sentence has a width at which a phone can show it.
     assert re.search('<td class="long">[^<]* created the run', said)

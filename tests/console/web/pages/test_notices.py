@@ -120,7 +120,9 @@ def test_a_reviewer_sees_and_retries_only_the_own_messages(hook, open_page, word
         people.add_person(session, "Bob", [Role.REVIEWER], now_ms())
         other = channels.add_channel(session, "Bob", ChannelWish("webhook", f"{hook.url}/bob"), now_ms()).id
     give_up(f"channel {own()[0].id}"), give_up(f"channel {other}")
+    give_up(f"channel {own()[0].id}", 6, "the item closed first")
     said = words(at.run())
+    assert "The item closed before the message was delivered." in said
     assert "The receiver answered 410: this address no longer exists. Remove the channel." in said
     assert "Bob" not in said
     assert "Retry messages" not in [button.label for button in at.button], "a retry cannot help"
@@ -128,7 +130,7 @@ def test_a_reviewer_sees_and_retries_only_the_own_messages(hook, open_page, word
     at.run()
     press(at, "Retry messages")
     with reading() as session:
-        assert outbox.count_undelivered(session) == {mine: 1, f"channel {other}": 1}
+        assert outbox.count_undelivered(session) == {mine: 2, f"channel {other}": 1}
 
 
 def test_an_operator_sees_the_health_and_retries_all(hook, open_page, words):

@@ -281,7 +281,7 @@ def test_checks_that_expired_without_a_decision_are_a_warning(open_page):
     said = [warning.value for warning in at.warning]
     trials = next(frame.value for frame in at.dataframe if "Expired" in frame.value)
     assert "Waiting for a decision" not in trials
-    assert list(trials["Held at an action"]) == [1]
+    assert list(trials["Paused at an action"]) == [1]
     assert "1 check expired without a decision in the last 7 days, so no action ran." in said
 
 
