@@ -21,6 +21,7 @@ from console.settings import settings
 from storage import tables
 from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
+CLOSED_FIRST = "the item closed first"
 MOST_LINES = 10
 """The maximum number of items that a text names; the other items are counted."""
 _LONGEST_NAME, _LONGEST_ARGUMENTS = 80, 300
@@ -187,7 +188,7 @@ def _describe_outcome(session: Session, run: tables.Run, item: tables.Item) -> s
 def _reason_to_drop(session: Session, channel: tables.NoticeChannel, row: Claimed, item: tables.Item) -> str | None:
     """Return the reason why an event is outdated, or None if the event is current."""
     if row.event != ITEM_CLOSED:
-        return None if item.status in UNREVIEWED else "the item closed first"
+        return None if item.status in UNREVIEWED else CLOSED_FIRST
     if item.status == ItemStatus.EXPIRED:
         return None
     told, owner = tables.Outbox, session.get_one(tables.Person, channel.person_id)

@@ -15,6 +15,7 @@ from console.review.access import list_reviewable_runs
 from console.review.notices import channels, health
 from console.review.notices.channels import ChannelKind, ChannelWish
 from console.review.notices.health import WORDS, ReviewHealth, UndeliveredMessage
+from console.review.notices.texts import CLOSED_FIRST
 from console.runs import workers
 from console.runs.outbox import ITEM_EVENTS
 from console.runs.workers import WorkerState
@@ -233,8 +234,7 @@ def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
         ids = [one.letter.message_id for one in members]
         with st.container(horizontal=True, vertical_alignment="center", key=f"letter-{key}-{ids[0]}"):
             show_html(f'<p class="ia-letter">{plain(told)}</p>')
-            # Another attempt changes nothing if the receiver is gone or the item is closed.
-            if is_dead and not reason.endswith(("(410)", "the item closed first")):
+            if is_dead and not reason.endswith(("(410)", CLOSED_FIRST)):
                 st.button(_("Retry messages"), key=f"retry-{key}-{ids[0]}", on_click=_act, args=(_retry, ids))
 
 

@@ -147,7 +147,7 @@ def _asked_once(earlier: Act, evidence: Evidence) -> Line | None:
         call.effects & CHANGING and earlier.step < call.step < evidence.pending.step for call in evidence.tool_calls
     )
     several = any(
-        anchor.kind is AnchorKind.NUMBER and 1 < float(anchor.value) <= _MOST for anchor in read_anchors(evidence.user)
+        anchor.kind is AnchorKind.NUMBER and 1 < float(anchor.value) <= 20 for anchor in read_anchors(evidence.user)
     )
     if later or several or not any(map(_adds, evidence.pending_calls)):
         return None
