@@ -16,10 +16,10 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     page.get_by_role("button", name="Close tour").wait_for(state="detached")
     page.get_by_role("textbox", name="Find").fill("number 4,")
     page.keyboard.press("Enter")
-    page.get_by_text("The filters hide 6").wait_for()
+    page.get_by_text("Hidden by filters: 6").wait_for()
     settled(page)
     page.reload()
-    page.get_by_text("The filters hide 6").wait_for()
+    page.get_by_text("Hidden by filters: 6").wait_for()
     until(page, "() => document.querySelector('input[aria-label=Find]')?.value === 'number 4,'")
     settled(page)
     assert page.locator(".ia-waiting li").first.bounding_box()["y"] < 330

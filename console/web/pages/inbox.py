@@ -61,7 +61,7 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
         words = _("Another reviewer has to decide: {count}.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
-        words = plain(_("{matching} match, {hidden} do not."))
+        words = plain(_("Matching: {matching}. Hidden by filters: {hidden}."))
         said.append(words.format(matching=f"<b>{_at_least(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
     elif waiting.offered:
         said.append(plain(_("Your next item is at the top.")))

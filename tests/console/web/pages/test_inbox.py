@@ -114,7 +114,7 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "The budget ends here: 1 more item cannot be inspected." in words(at)
     assert at.button(key="review-next").label == "Review next item  `Enter`"
     at.text_input(key="find").input("number 1").run()
-    assert "<b>1</b> match, 3 do not." in words(at)
+    assert "Matching: <b>1</b>. Hidden by filters: 3." in words(at)
     assert "number 0" not in words(at)
     assert at.button(key="review-next").label == "Review first item  `Enter`"
     at.text_input(key="find").input("no such words").run()
