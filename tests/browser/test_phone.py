@@ -92,7 +92,6 @@ def test_the_saved_draft_is_named_beside_the_claim_and_not_over_it(filled, phone
     assert draft["height"] < 20
 
 
-@pytest.mark.at_length
 def test_times_appear_with_quiet_hours_only(phone, monkeypatch):
     monkeypatch.setenv("INFERACT_NOTICE_HOSTS", "hooks.example.org")
     settings.cache_clear()

@@ -268,11 +268,12 @@ def _correction(
         return None
     text = text_at(evidence.checkpoint, later[0].quote.place, later[0].quote.step) or ""
     is_alike = own[0].kind in _CLOCK or _is_misread(own[0].value, later[0].anchor.value)
-    return later[0] if is_alike and _CORRECTS.search(lowered(text)) else None
+    corrects = _CORRECTS.search(lowered(text)) and not _ADDS.search(lowered(text))
+    return later[0] if is_alike and corrects else None
 
 
 _CLOCK = frozenset({AnchorKind.DATE, AnchorKind.TIME})
-_CORRECTS = PATTERNS["numbers.corrects"]
+_ADDS, _CORRECTS = PATTERNS["numbers.adds"], PATTERNS["numbers.corrects"]
 
 
 def _is_misread(first: str, second: str) -> bool:

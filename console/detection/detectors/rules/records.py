@@ -30,7 +30,7 @@ _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _ON_ONE_LINE = re.compile(r"\s*(?:\n|;|,\s)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
-_TOKEN = re.compile(r"\d{1,2}:\d\d|[^\W\d_]+|\d{2,}")
+_TOKEN = re.compile(r"\d{1,2}:\d\d|[^\W\d_]+|\d+")
 _MEASURE = re.compile(r"[^\W\d_]{2,20} \d{1,2}(?![\w.,:]\d)|(?<![\d.,:])\d{1,2} ?[^\W\d_]{2,20}")
 """A short number beside the name of what it measures, such as "size 43"."""
 _SHORT = 3
@@ -125,7 +125,9 @@ def _own_words(value: str, records: Sequence[str]) -> frozenset[str]:
     """Return the words that only the taken record of a list has."""
     taken = " ".join(record for record in records if _holds(record, value))
     others = " ".join(record for record in records if not _holds(record, value))
-    return frozenset(word for word in _TOKEN.findall(taken) if len(word) > 1) - set(_TOKEN.findall(others))
+    return frozenset(word for word in _TOKEN.findall(taken) if len(word) > 1 or word.isdigit()) - set(
+        _TOKEN.findall(others)
+    )
 
 
 def _has_one(text: str, words: frozenset[str]) -> bool:

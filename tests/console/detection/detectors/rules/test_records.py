@@ -21,7 +21,7 @@ FARES = {
     "fares": [
         {"fare": "Q71", "leaves": "06:10"},
         {"fare": "Q72", "leaves": "11:45"},
-        {"fare": "Q73", "leaves": "17:20"},
+        {"fare": "Q73", "leaves": "17:20", "platform": "9"},
     ]
 }
 CARDS = {"methods": {"card_88": "Mastercard ending 4410", "gift_12": "voucher"}}
@@ -83,6 +83,7 @@ def test_a_choice_that_no_word_of_the_user_names_is_called_unchecked():
     [
         ("The one at 17:20.", "There are 06:10, 11:45 and 17:20."),
         ("Q73, please.", "There are three."),
+        ("The train of platform 9.", "There are three."),
         ("Yes.", "Shall I book the one at 17:20?"),
     ],
 )
@@ -170,6 +171,7 @@ def test_a_value_that_the_user_corrected_is_flagged(asked, steps, right, wrong):
     ("asked", "steps"),
     [
         ("Print order 5101.", [(say("Done?"), "And then 5102, please.")]),
+        ("Print order 5101.", [(say("Is that all?"), "Sorry, 5102 as well.")]),
         (
             "A taxi at 14:15.",
             [(say("Yes."), "Sorry, 15:15."), (say("15:15 is taken, only 14:15 is free."), "Then that.")],
