@@ -278,12 +278,9 @@ _ADDS, _CORRECTS = PATTERNS["numbers.adds"], PATTERNS["numbers.corrects"]
 
 def _is_misread(first: str, second: str) -> bool:
     """Return whether two texts of three characters or more have the same characters, or differ in one or two."""
-    if min(len(first), len(second)) <= _SHORT or len(first) != len(second):
+    if len(first) < 3 or len(first) != len(second):
         return False
     return sorted(first) == sorted(second) or sum(map(str.__ne__, first, second)) <= 2
-
-
-_SHORT = 2
 
 
 def text_within(evidence: Evidence) -> Finding | None:
